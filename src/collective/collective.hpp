@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/id.hpp"
+#include "base/units.hpp"
+#include "collective/schedule.hpp"
+#include "hardware/catalog.hpp"
+#include "network/flow_network.hpp"
+#include "routing/router.hpp"
+
+namespace stepcast::collective {
+
+enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
+[[nodiscard]] std::string_view name_of(Protocol protocol);
+
+/// One call of a collective. `bytes` is the nccl-tests "size": the whole buffer (all-gather: the
+/// gathered result; reduce-scatter: the full input; all-reduce: the buffer; send/recv: the message).
+struct Request {
+  Kind kind = Kind::kAllReduce;
+  Bytes bytes;
+  DataType dtype = DataType::kBf16;
+  std::uint32_t root = 0;            ///< index in the group
+  std::string algorithm;             ///< hint: name of an algorithm, empty = choose
+  std::optional<Protocol> protocol;  ///< hint, none = choose
+  std::uint32_t channels = 0;        ///< hint, 0 = choose
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+/// A collective as one coupled activity of the flow network (right in the pipelined steady state).
+struct CoupledActivity {
+  Duration latency;       ///< from the arrival of the last member to the start of transfer
+  std::int64_t work = 0;  ///< units of progress (bytes per hop and channel)
+  std::vector<network::Demand> demands;
+  std::uint32_t divisor = 1;
+  std::uint32_t fairness = 1;
+  double cap = 0;                           ///< progress per second, 0 = none
+  bool starts_with_first = false;           ///< entry rule: false = when all members have arrived
+  std::vector<Duration> completion_offset;  ///< by member: done this long after the activity; empty = 0
+};
+
+/// One transfer of a schedule played step by step.
+struct StepTransfer {
+  std::uint32_t source = 0;  ///< member index in the group
+  std::uint32_t destination = 0;
+  Duration latency;       ///< arrives this long after the last byte has left
+  std::int64_t work = 0;  ///< bytes
+  std::vector<network::Demand> demands;
+  std::uint32_t divisor = 1;
+  std::vector<std::uint32_t> after;  ///< transfers that must have arrived (or left: same sender)
+};
+
+/// A collective as transfers with dependencies (too small to fill the pipe, imported step lists).
+struct SteppedTransfers {
+  Duration latency;  ///< launch, from a member's arrival to its first step
+  std::vector<StepTransfer> steps;
+};
+
+/// Which of the two a lowering is asked for.
+enum class Form : std::uint8_t { kCoupled, kSteps };
+
+/// What a collective becomes on a fabric, and what was chosen.
+struct Lowered {
+  std::string algorithm;
+  Protocol protocol = Protocol::kSimple;
+  std::uint32_t channels = 1;
+  Form form = Form::kCoupled;
+  CoupledActivity coupled;   ///< when form == kCoupled
+  SteppedTransfers stepped;  ///< when form == kSteps
+  Duration idle_time;        ///< predicted time on an idle fabric
+};
+
+/// A collective algorithm: one leaf in algorithms/, one line in algorithms.def.
+struct Algorithm {
+  std::string_view name;    ///< "ring_all_reduce"
+  std::string_view family;  ///< "ring": what --algo names
+  std::string_view summary;
+  Kind kind;
+  /// Pure schedule for n members in `channels` channels (chunk units, see Schedule).
+  Schedule (*schedule)(std::uint32_t members, std::uint32_t channels, std::uint32_t root);
+};
+
+/// All algorithms, in the order of algorithms.def.
+[[nodiscard]] std::span<const Algorithm> algorithms();
+
+/// Turns collectives into demands on the resources of one router. Results depend only on the
+/// arguments; costs come from the host kind's CollectiveConstants (form in README.md of this folder).
+class Lowering {
+ public:
+  explicit Lowering(const routing::Router& router);
+
+  /// `group`: the GPUs of the members, in group order (size >= 1; one member or zero bytes gives an
+  /// activity without demands that lasts the launch latency). Throws InputError for an unknown
+  /// algorithm hint and UnsupportedError for a collective kind without algorithm.
+  [[nodiscard]] Lowered lower(const Request& request, std::span<const GpuId> group, Form form) const;
+
+  /// A point-to-point message (one activity on its path).
+  [[nodiscard]] Lowered lower_message(Bytes bytes, GpuId from, GpuId to) const;
+
+  /// A storage read or write by a GPU.
+  [[nodiscard]] Lowered lower_storage(Bytes bytes, GpuId gpu, std::uint32_t storage, bool write) const;
+
+ private:
+  const routing::Router& router_;
+};
+
+}  // namespace stepcast::collective

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/units.hpp"
+#include "config/node.hpp"
+
+namespace stepcast::hardware {
+
+/// A number with its source.
+struct Sourced {
+  double value = 0;
+  config::Source source;
+};
+
+/// Dense peaks, memory and efficiency constants of an accelerator.
+/// All efficiencies are fractions of the nameplate dense peak or nameplate bandwidth.
+struct Accelerator {
+  std::string name;
+  FlopRate peak_fp16;  ///< also bf16
+  FlopRate peak_fp8;   ///< 0 when the device has none
+  FlopRate peak_fp32;  ///< tf32 tensor-core peak
+  Bandwidth hbm_bandwidth;
+  Bytes hbm_capacity;
+  std::uint32_t sm_count = 0;
+
+  // Compute model constants (form: ../compute/README.md; numbers: topologies/catalog/accelerators.json).
+  double gemm_efficiency = 0;               ///< e of a large aligned GEMM
+  double gemm_efficiency_fp8 = 0;           ///< 0 when the device has no fp8
+  double gemm_wave_weight = 0;              ///< w: share of wave quantisation that shows
+  double gemm_k_half = 0;                   ///< k0 of the saturation k/(k+k0), in elements
+  double gemm_misaligned_factor = 1;        ///< factor when n or k is not a multiple of 64
+  double memory_efficiency = 0;             ///< of element-wise kernels
+  double attention_forward_efficiency = 0;  ///< flash attention, causal FLOPs
+  double attention_backward_ratio = 1;      ///< backward efficiency / forward efficiency
+  double unfused_attention_efficiency = 0;  ///< batched GEMMs over the full S x S scores
+  double elementwise_passes = 0;            ///< u: forward bytes per layer = u * tokens * hidden * 2
+  double loss_bytes_per_logit = 0;
+  double optimizer_bytes_per_parameter = 0;
+  Duration launch_per_kernel;  ///< host time per kernel launch
+  Duration step_overhead;      ///< fixed per step: data, loss reduction, optimizer launches
+  std::map<std::string, config::Source> sources;  ///< by field name as in the file
+};
+
+/// Latency and bandwidth constants of collectives on one NVLink generation
+/// (form: ../collective/README.md; numbers with sources in topologies/catalog/accelerators.json).
+struct CollectiveConstants {
+  Duration launch;      ///< a: launch and kernel start
+  Duration hop_ll;      ///< h: one LL hop on NVLink
+  Duration hop_ll128;   ///< one LL128 hop on NVLink
+  Duration hop_simple;  ///< h_S: one Simple step on NVLink before overlap with transfer
+  Duration net_hop_ll;  ///< LL hop over the network
+  Duration net_hop_ll128;
+  Duration net_hop_simple;         ///< Simple hop over the network
+  double efficiency_ll = 0.5;      ///< useful share of the wire for LL
+  double efficiency_ll128 = 0.73;  ///< ... for LL128
+  double last_step_share = 0;      ///< kappa: the last receive of a loop is not overlapped with a send
+  double overlap_exponent = 1.65;  ///< p of (X^p + W^p)^(1/p) for Simple
+  double ll_channel_bytes = 0;     ///< bytes per channel and step until all channels are in use
+  std::uint32_t channels = 1;      ///< channels of a single-node ring
+  std::map<std::string, config::Source> sources;
+};
+
+/// One kind of host: an NVLink domain with its accelerators, switches and NICs.
+struct HostKind {
+  std::string name;
+  Accelerator accelerator;
+  CollectiveConstants collective;
+  std::uint32_t gpus = 0;
+  std::uint32_t nvswitches = 0;  ///< 0 = no NVLink switch
+  Bandwidth nvlink_bandwidth;    ///< per GPU, one direction, nameplate
+  Bandwidth nvlink_effective;    ///< payload rate that collectives reach
+  Duration nvlink_latency;       ///< per link (GPU to switch)
+  std::uint32_t gpus_per_pcie_switch = 1;
+  Bandwidth pcie_bandwidth;  ///< one direction, per device
+  Duration pcie_latency;
+  std::uint32_t nics = 0;   ///< GPU i uses NIC i * nics / gpus
+  Bandwidth nic_bandwidth;  ///< one direction, nameplate
+  Bandwidth nic_effective;  ///< payload rate
+  Duration nic_latency;     ///< cable and port latency, per link
+  std::map<std::string, config::Source> sources;
+};
+
+/// Reads `topologies/catalog/*.json` once; throws InputError with places when a file is wrong.
+class Catalog {
+ public:
+  /// Loads the shipped catalogue.
+  [[nodiscard]] static Catalog shipped();
+
+  /// Host kind by name; an unknown one is an error at `where` with a suggestion.
+  [[nodiscard]] HostKind host(const config::Node& where) const;
+
+  /// Reads an inline host object (same fields as a catalogue entry; "accelerator" names one or is an
+  /// object; "base" takes another host's fields as defaults).
+  [[nodiscard]] HostKind read_host(const config::Node& node) const;
+
+  [[nodiscard]] Accelerator accelerator(const config::Node& where) const;
+
+  /// Overrides one named accelerator or collective constant (calibration). REQUIRES: a known name.
+  static void set_constant(HostKind& host, const std::string& name, double value);
+  /// Value of a named constant, as set_constant takes it.
+  [[nodiscard]] static double constant(const HostKind& host, const std::string& name);
+
+  [[nodiscard]] std::vector<std::string> host_names() const;
+  [[nodiscard]] std::vector<std::string> accelerator_names() const;
+
+ private:
+  std::map<std::string, Accelerator> accelerators_;
+  std::map<std::string, CollectiveConstants> collectives_;  // by accelerator name
+  std::map<std::string, HostKind> hosts_;
+};
+
+}  // namespace stepcast::hardware

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/id.hpp"
+#include "base/units.hpp"
+#include "collective/collective.hpp"
+#include "compute/model.hpp"
+#include "program/program.hpp"
+#include "replay/partition.hpp"
+#include "routing/router.hpp"
+
+namespace stepcast::replay {
+
+/// Where an instant of a rank goes (design 4.2): the first that applies.
+enum class Activity : std::uint8_t {
+  kOptimizer,
+  kCompute,
+  kStorage,
+  kExposedTp,
+  kExposedCp,
+  kExposedEp,
+  kExposedDp,
+  kExposedPp,
+  kBubble,
+  kOther,
+};
+inline constexpr std::size_t kActivities = 10;
+[[nodiscard]] std::string_view name_of(Activity activity);
+
+/// What the longest chain of operations to the end of the step is made of: compute by cost class,
+/// then communication by dimension, storage, and other waits.
+enum class PathPart : std::uint8_t {
+  kGemm,
+  kAttention,
+  kMemory,
+  kLaunch,
+  kFixed,
+  kTp,
+  kCp,
+  kEp,
+  kDp,
+  kPp,
+  kStorage,
+  kOther,
+};
+inline constexpr std::size_t kPathParts = 12;
+[[nodiscard]] std::string_view name_of(PathPart part);
+
+/// One executed operation, when the timeline is recorded.
+struct Interval {
+  ClassId rank_class;
+  OpId operation;
+  std::uint32_t iteration = 0;  ///< linear index over the loops around the operation
+  TimePoint start;              ///< left its stream's queue (a collective: arrived)
+  TimePoint active;             ///< transfer or kernel began (a collective: all arrived)
+  TimePoint end;
+};
+
+/// Traffic of one tier of links.
+struct TierUse {
+  std::string tier;
+  double bytes = 0;        ///< over all its links
+  double utilisation = 0;  ///< of the busiest resource over the step: bytes / (capacity x step)
+  double peak = 0;         ///< highest load / capacity of any resource at any time
+};
+
+struct ExecutorOptions {
+  collective::Form form = collective::Form::kCoupled;
+  bool record_timeline = false;
+  std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
+};
+
+/// Everything reported is derived from this.
+struct Timeline {
+  TimePoint end;
+  ClassId last_class;                                ///< finishes last (ties: lowest id)
+  std::array<Duration, kActivities> breakdown{};     ///< of last_class; sums to end
+  std::array<Duration, kPathParts> critical_path{};  ///< sums to end
+  IdVector<ClassId, TimePoint> finish;               ///< by class
+  IdVector<ClassId, Duration> busy;                  ///< compute time by class
+  std::vector<TierUse> tiers;
+  std::vector<Interval> intervals;  ///< by class, then time; when recorded
+  std::uint64_t fingerprint = 0;
+  std::uint64_t operations = 0;  ///< executed, multiplicities not counted
+  std::uint64_t events = 0;
+  std::uint64_t resolves = 0;
+  std::uint64_t solved_activities = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t classes = 0;
+};
+
+/// Executes programs in virtual time. Deterministic. Throws InputError when the programs cannot
+/// finish (who waits for what: ranks, operations, files), never hangs.
+[[nodiscard]] Timeline execute(const program::Programs& programs,
+                               const Placement& placement,
+                               const routing::Router& router,
+                               const compute::Model& compute,
+                               const Partition& partition,
+                               const ExecutorOptions& options);
+
+}  // namespace stepcast::replay

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/node.hpp"
+#include "hardware/catalog.hpp"
+#include "topology/topology.hpp"
+
+namespace stepcast::topology {
+
+/// A slow device or a degraded link. Active in [at, until); `until` is never() when it stays.
+struct Fault {
+  enum class Target : std::uint8_t { kGpu, kLink };
+  Target target = Target::kGpu;
+  GpuId gpu;                  ///< kGpu: compute speed is multiplied by factor
+  std::vector<LinkId> links;  ///< kLink: effective capacity is multiplied by factor (both directions)
+  double factor = 1;          ///< in [0, 1] for links, (0, 1] for GPUs
+  TimePoint at;
+  TimePoint until = TimePoint::never();
+};
+
+/// Storage of a cluster: a node of the fabric with its own read and write rates.
+struct Storage {
+  std::string name;
+  NodeId node;
+  Bandwidth read;
+  Bandwidth write;
+};
+
+/// A checked cluster: hardware, fabric, storage, faults.
+struct Cluster {
+  std::string name;
+  std::string description;
+  hardware::HostKind host;
+  std::uint32_t hosts = 0;
+  Topology topology;
+  std::vector<Storage> storage;
+  std::vector<Fault> faults;
+};
+
+/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults;
+/// ../topologies/README.md). Throws InputError with all errors found.
+[[nodiscard]] Cluster read_cluster(const config::Document& document,
+                                   const hardware::Catalog& catalog,
+                                   config::Diagnostics& diagnostics);
+
+}  // namespace stepcast::topology
