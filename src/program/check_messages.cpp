@@ -23,6 +23,10 @@ struct Channel {
 };
 using Channels = std::map<std::uint32_t, Channel>;  // by tag
 
+std::uint32_t tag_of(const Operation& op) {
+  return op.detail == Operation::kNone ? 0 : op.detail;
+}
+
 Channels channels_of(const Program& program, const Interface& interface) {
   const auto is_ours = [&](const Operation& op) {
     return std::binary_search(interface.slots.begin(), interface.slots.end(), op.target);
@@ -30,7 +34,7 @@ Channels channels_of(const Program& program, const Interface& interface) {
   std::set<std::uint32_t> tags;
   for (const Operation& op : program.operations) {
     if ((op.kind == OpKind::kSend || op.kind == OpKind::kRecv) && is_ours(op)) {
-      tags.insert(op.detail);
+      tags.insert(tag_of(op));
     }
   }
   Channels channels;
@@ -38,7 +42,7 @@ Channels channels_of(const Program& program, const Interface& interface) {
     const auto word_of = [&](OpKind kind) {
       return Word(program, [&](std::uint32_t i) -> std::optional<std::uint64_t> {
         const Operation& op = program.operations[i];
-        if (op.kind != kind || op.detail != tag || !is_ours(op)) {
+        if (op.kind != kind || tag_of(op) != tag || !is_ours(op)) {
           return std::nullopt;
         }
         return mix(0, static_cast<std::uint64_t>(op.bytes));
