@@ -122,14 +122,12 @@ class StageWriter {
   void write_task(const StageTask& task) {
     builder_.start_chain();
     receive(task.task);
-    if (task.next_receive != Receive::kNone) {
-      // The next receive is posted when this task starts: one task ahead, like a rendezvous.
+    if (task.posts_receive) {
+      // The receive after this one is posted when this task starts: at most one ahead per direction.
       const std::uint32_t start = builder_.wait("start of task", StreamId::kCompute);
       builder_.after(start);
-      (void)builder_.wait(
-          "post receive",
-          task.next_receive == Receive::kForward ? StreamId::kRecvForward : StreamId::kRecvBackward,
-          Link::kSide);
+      (void)builder_.wait("post receive",
+                          task.task.forward ? StreamId::kRecvForward : StreamId::kRecvBackward, Link::kSide);
     }
     if (task.task.forward) {
       forward(task);

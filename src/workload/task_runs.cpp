@@ -1,6 +1,7 @@
 #include "workload/task_runs.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.hpp"
 
@@ -8,17 +9,14 @@ namespace stepcast::workload {
 
 namespace {
 
-Receive receive_of(const PipelineTask& task, const Plan& plan, std::uint32_t stage) {
-  if (task.forward) {
-    return stage == 0 && task.chunk == 0 ? Receive::kNone : Receive::kForward;
-  }
-  const bool last = stage + 1 == plan.pp && task.chunk + 1 == plan.virtual_stages;
-  return last ? Receive::kNone : Receive::kBackward;
+bool receives(const PipelineTask& task, const Plan& plan, std::uint32_t stage) {
+  return task.forward ? stage != 0 || task.chunk != 0
+                      : stage + 1 != plan.pp || task.chunk + 1 != plan.virtual_stages;
 }
 
 bool same_operations(const StageTask& a, const StageTask& b) {
   return a.task.forward == b.task.forward && a.task.chunk == b.task.chunk && a.gathers == b.gathers &&
-         a.reduces == b.reduces && a.next_receive == b.next_receive;
+         a.reduces == b.reduces && a.posts_receive == b.posts_receive;
 }
 
 std::int32_t step(const StageTask& from, const StageTask& to) {
@@ -78,6 +76,8 @@ std::vector<StageTask> stage_tasks(const Job& job, std::uint32_t stage) {
   std::vector<StageTask> tasks;
   std::vector<std::uint32_t> forwards(plan.virtual_stages, 0);
   std::vector<std::uint32_t> backwards(plan.virtual_stages, 0);
+  constexpr std::size_t kNoTask = ~std::size_t{0};
+  std::array<std::size_t, 2> last = {kNoTask, kNoTask};  // forward, backward
   for (const PipelineTask& task : schedule->tasks(stage, plan.pp, count, plan.virtual_stages)) {
     STEPCAST_CHECK(task.chunk < plan.virtual_stages, "chunk {} of {}", task.chunk, plan.virtual_stages);
     StageTask entry;
@@ -87,9 +87,11 @@ std::vector<StageTask> stage_tasks(const Job& job, std::uint32_t stage) {
     } else {
       entry.reduces = ++backwards[task.chunk] == count && reduces;
     }
-    if (!tasks.empty()) {
-      tasks.back().next_receive = receive_of(task, plan, stage);
+    std::size_t& before = last[task.forward ? 0 : 1];
+    if (before != kNoTask) {
+      tasks[before].posts_receive = receives(task, plan, stage);
     }
+    before = tasks.size();
     tasks.push_back(entry);
   }
   return tasks;

@@ -8,15 +8,12 @@
 
 namespace stepcast::workload {
 
-/// What a stage waits for before a task.
-enum class Receive : std::uint8_t { kNone, kForward, kBackward };
-
 /// A pipeline task and everything that its operations depend on. Internal to workload/.
 struct StageTask {
   PipelineTask task;
-  bool gathers = false;                   ///< first forward of a chunk that gathers its parameters
-  bool reduces = false;                   ///< last backward of a chunk that reduces its gradients
-  Receive next_receive = Receive::kNone;  ///< receive of the task that follows, posted when this one starts
+  bool gathers = false;        ///< first forward of a chunk that gathers its parameters
+  bool reduces = false;        ///< last backward of a chunk that reduces its gradients
+  bool posts_receive = false;  ///< the stage's next task of the same direction has something to receive
 };
 
 /// `count` times the `length` tasks from `first`; micro-batches grow by `strides[i]` per round.
