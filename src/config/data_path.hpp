@@ -6,8 +6,9 @@
 
 namespace stepcast::config {
 
-/// Folder that holds the shipped `topologies/`, `workloads/` and `validation/` (set when built, or
-/// two levels above the executable when that one is gone). Throws InputError when neither exists.
+/// Folder that holds the shipped `topologies/`, `workloads/` and `validation/`: the one set when built
+/// or, when that is gone, the nearest that holds `topologies/` among the executable's folder and the two
+/// above it. Throws InputError when there is none.
 [[nodiscard]] std::string data_root();
 
 /// A file to read and the name that messages and results show for it (no host paths for shipped data).
@@ -17,7 +18,8 @@ struct DataFile {
 };
 
 /// Resolves a name of shipped data ("dgx-a100-64") or a path. `folder` is "topologies" or
-/// "workloads". A name that is neither is an InputError with a suggestion from the shipped names.
+/// "workloads". A path is what holds a '/', ends in ".json" or is a file; it is shown as given and need
+/// not exist. A name that is neither is an InputError with a suggestion from the shipped names.
 [[nodiscard]] DataFile find_data(std::string_view folder, std::string_view name_or_path);
 
 /// Names of the shipped files of a folder (without .json), sorted.

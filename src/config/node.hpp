@@ -13,8 +13,9 @@
 
 namespace stepcast::config {
 
-/// Where a value stands: printed as `FILE:LINE:COL: /json/pointer`. A value given by `--set` has the
-/// flag as its file and no line.
+/// Where a value stands: printed as `FILE:LINE:COL: /json/pointer`. Lines and columns count from 1,
+/// columns in characters (UTF-8 code points). The pointer of the root is "/"; an empty pointer is not
+/// printed. A value given by `--set` has the flag as its file ("--set /a/b") and no line.
 struct Place {
   std::string file;
   int line = 0;
@@ -22,7 +23,8 @@ struct Place {
   std::string pointer;
 };
 
-/// Collects input errors so that several are reported at once, in file order.
+/// Collects input errors so that several are reported at once: file by file, each in file order.
+/// The same error twice counts once.
 class Diagnostics {
  public:
   /// Records one error. `problem` says what is wrong, `remedy` what to do.
@@ -31,14 +33,22 @@ class Diagnostics {
   /// Records an error that has no place in a file (a flag, a contradiction between two files).
   void add(std::string_view problem, std::string_view remedy);
 
-  [[nodiscard]] bool empty() const { return messages_.empty(); }
-  [[nodiscard]] std::size_t size() const { return messages_.size(); }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const { return count_; }
 
   /// Throws InputError with every message (at most twenty, then a count), one per line.
   void throw_if_any() const;
 
  private:
-  std::vector<std::string> messages_;
+  struct Message {
+    std::string file;
+    int line = 0;
+    int column = 0;
+    std::string text;
+  };
+  void add_message(Message message);
+  std::vector<Message> messages_;  // the first ones; hostile input can make millions
+  std::size_t count_ = 0;
 };
 
 /// Where a number comes from (design 4.3).
@@ -57,11 +67,13 @@ class Node;
 
 /// A parsed JSON text with the place of every value. Owns the values; Nodes point into it.
 ///
-/// Accepts comments (`//` and `/* */`). Refuses (as recorded errors, then an InputError): syntax
-/// errors, duplicate keys, numbers that do not fit a double, text over 64 MiB, nesting over 200.
+/// Accepts comments (`//` and `/* */`) and a UTF-8 byte order mark. Refuses by an InputError: syntax
+/// errors, numbers that do not fit a double (or of over 400 characters), text over 64 MiB, nesting over
+/// 200, over ten million values. Duplicate keys are recorded in the Diagnostics, and the first counts.
 class Document {
  public:
-  /// Parses `text`; `name` stands as FILE in messages. Throws InputError when the text is not JSON.
+  /// Parses `text`; `name` stands as FILE in messages. Throws InputError when the text is not JSON, and
+  /// nothing else whatever the bytes. `diagnostics` must outlive the document and its Nodes.
   [[nodiscard]] static Document parse(std::string_view text, std::string name, Diagnostics& diagnostics);
 
   /// Reads and parses a file; `shown_name` replaces the path in messages when not empty.
@@ -77,23 +89,26 @@ class Document {
 
   /// Replaces or adds the value at a JSON pointer (`--set /a/b=5`). `value_text` is JSON; text that
   /// is not JSON is taken as a string, so that `--set /x=400Gb/s` works. A missing last key is added
-  /// (unknown keys are then refused by the reader); a missing parent is an InputError.
+  /// (unknown keys are then refused by the reader); a missing parent, an index that does not exist and
+  /// "-" are InputErrors. Nodes taken before keep the value they had.
   void set(std::string_view pointer, std::string_view value_text);
 
   /// The text of a complete document again, keys in file order, comments dropped.
   [[nodiscard]] std::string dump() const;
 
- private:
-  friend class Node;
-  struct Value;
+  struct Value;  ///< opaque: defined in the sources of config/
   struct State;
+
+ private:
   Document();
   std::unique_ptr<State> state_;
 };
 
 /// A value of a Document, read with checks. Wrong types, ranges and units are recorded in the
 /// Diagnostics of the document; the call then returns a harmless fallback, so that reading goes on
-/// and more errors are found. An absent Node (from `get`) answers `present() == false`.
+/// and more errors are found. An absent Node (from `get`) answers `present() == false`; reading it
+/// gives the fallback and records nothing. Fallbacks: 1 brought into [lower, upper] for numbers, 1 B,
+/// 1 Gb/s, 0 ps, 1 TFLOP/s, fp16, empty text, false, no items.
 class Node {
  public:
   Node() = default;
@@ -127,7 +142,8 @@ class Node {
   [[nodiscard]] double number(double lower, double upper) const;
 
   /// Quantities: text with a unit ("400 Gb/s", "450 GB/s", "1.9 us", "80 GiB", "312 TFLOP/s"), or an
-  /// object {"value": ..., "source": ..., "kind": ...}. A bare number is refused with the units.
+  /// object {"value": ..., "source": ..., "kind": ...} with all three keys. A bare number is refused
+  /// with the units.
   [[nodiscard]] Bytes bytes() const;
   [[nodiscard]] Bandwidth bandwidth() const;
   [[nodiscard]] Duration duration() const;
@@ -146,11 +162,13 @@ class Node {
   void error(std::string_view problem, std::string_view remedy) const;
 
   [[nodiscard]] Place place() const;
-  [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
+  /// REQUIRES: the node comes from a Document (it may be absent).
+  [[nodiscard]] Diagnostics& diagnostics() const;
 
  private:
   friend class Document;
   Node(const Document::Value* value, Diagnostics* diagnostics) : value_(value), diagnostics_(diagnostics) {}
+  [[nodiscard]] bool check_object() const;
   const Document::Value* value_ = nullptr;
   Diagnostics* diagnostics_ = nullptr;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,18 +19,20 @@ struct Option {
   std::string_view name;
   OptionType type;
   std::string_view unit;           ///< shown; empty when none
-  std::string_view default_value;  ///< as it would stand in a file; empty = required
-  double lower = 0;                ///< inclusive, in SI units; ignored for text and booleans
-  double upper = 0;
+  std::string_view default_value;  ///< as it would stand in a file, quotes left out; empty = required
+  double lower = 0;                ///< inclusive, in B, bit/s, s; ignored for text and booleans
+  double upper = 0;                ///< both bounds 0: no range but the type's own
   std::string_view description;
   std::string_view source;
 };
 
-/// Values of a leaf's options, defaults filled in.
+/// Values of a leaf's options, defaults filled in. Asking for a name that is not in the table, or by
+/// another type than the table's, is a defect of the leaf (InternalError).
 class OptionValues {
  public:
   /// Reads `node` (an object; may be absent when nothing is required) against `table`.
-  /// `also_allowed` are keys that the caller reads itself (such as "kind").
+  /// `also_allowed` are keys that the caller reads itself (such as "kind"). Mistakes are recorded in
+  /// the node's Diagnostics; the option then holds a harmless value.
   OptionValues(const Node& node,
                std::span<const Option> table,
                const std::vector<std::string>& also_allowed = {});
@@ -47,12 +50,15 @@ class OptionValues {
  private:
   struct Entry {
     std::string name;
+    OptionType type = OptionType::kText;
     bool given = false;
     std::int64_t whole = 0;  // integers, booleans, bytes, bit/s, ps
     double real = 0;
     std::string text;
   };
+  static Entry read(const Option& option, const Node& node);
   [[nodiscard]] const Entry& entry(std::string_view name) const;
+  [[nodiscard]] const Entry& entry(std::string_view name, OptionType type) const;
   std::vector<Entry> entries_;
 };
 

@@ -16,8 +16,10 @@ struct Parsed {
   std::string remedy;
 };
 
-/// Grammar: a decimal number, optional blanks, a unit. Units are case-sensitive where case matters
-/// (b = bit, B = byte). Negative, infinite and overflowing values are refused.
+/// Grammar: a decimal number (digits, optional fraction and exponent), optional blanks, a unit. Units are
+/// case-sensitive (b = bit, B = byte, M = mega, m = milli). The value is exact in decimal and rounded
+/// once, half up, to the base unit (B, bit/s, ps, FLOP/s). Refused: negative values, values that do not
+/// fit the base unit's int64, and positive values that round to zero.
 [[nodiscard]] Parsed<Bytes> parse_bytes(std::string_view text);  ///< B KB MB GB TB PB, KiB .. PiB
 [[nodiscard]] Parsed<Bandwidth> parse_bandwidth(
     std::string_view text);                                            ///< b/s kb/s .. Tb/s, B/s kB/s .. TB/s
