@@ -51,13 +51,8 @@ inline hardware::HostKind round_host(std::uint32_t gpus) {
 /// Every latency zero: only bytes take time.
 inline hardware::HostKind without_latency(hardware::HostKind host) {
   hardware::CollectiveConstants& constants = host.collective;
-  for (Duration* latency : {&constants.launch,
-                            &constants.hop_ll,
-                            &constants.hop_ll128,
-                            &constants.hop_simple,
-                            &constants.net_hop_ll,
-                            &constants.net_hop_ll128,
-                            &constants.net_hop_simple}) {
+  for (Duration* latency : {&constants.launch, &constants.hop_ll, &constants.hop_ll128, &constants.hop_simple,
+                            &constants.net_hop_ll, &constants.net_hop_ll128, &constants.net_hop_simple}) {
     *latency = Duration{};
   }
   return host;
