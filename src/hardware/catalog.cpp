@@ -28,8 +28,8 @@ struct Field {
                Duration Owner::*,
                FlopRate Owner::*>
       member;
-  double lower = 0;      // in SI units (bytes/s, bytes, s, FLOP/s)
-  double upper = 1e30;   // inclusive
+  double lower = 0;       // in SI units (bytes/s, bytes, s, FLOP/s)
+  double upper = 1e30;    // inclusive
   bool optional = false;  // absent: the default of the struct stays
 };
 
@@ -102,21 +102,43 @@ std::span<const Field<HostKind>> host_fields() {
 }
 
 // Values in SI units, as calibration and range checks see them.
-double si(double value) { return value; }
-double si(std::uint32_t value) { return value; }
-double si(Bandwidth value) { return value.bytes_per_second(); }
-double si(Bytes value) { return static_cast<double>(value.count()); }
-double si(Duration value) { return value.seconds(); }
-double si(FlopRate value) { return value.flops_per_second(); }
+double si(double value) {
+  return value;
+}
+double si(std::uint32_t value) {
+  return value;
+}
+double si(Bandwidth value) {
+  return value.bytes_per_second();
+}
+double si(Bytes value) {
+  return static_cast<double>(value.count());
+}
+double si(Duration value) {
+  return value.seconds();
+}
+double si(FlopRate value) {
+  return value.flops_per_second();
+}
 
-void assign(double& member, double value) { member = value; }
-void assign(std::uint32_t& member, double value) { member = static_cast<std::uint32_t>(std::llround(value)); }
+void assign(double& member, double value) {
+  member = value;
+}
+void assign(std::uint32_t& member, double value) {
+  member = static_cast<std::uint32_t>(std::llround(value));
+}
 void assign(Bandwidth& member, double value) {
   member = Bandwidth::from_bits_per_second(std::llround(value * 8));
 }
-void assign(Bytes& member, double value) { member = Bytes(std::llround(value)); }
-void assign(Duration& member, double value) { member = Duration::from_ps(std::llround(value * 1e12)); }
-void assign(FlopRate& member, double value) { member = FlopRate::from_flops_per_second(value); }
+void assign(Bytes& member, double value) {
+  member = Bytes(std::llround(value));
+}
+void assign(Duration& member, double value) {
+  member = Duration::from_ps(std::llround(value * 1e12));
+}
+void assign(FlopRate& member, double value) {
+  member = FlopRate::from_flops_per_second(value);
+}
 
 void read(const config::Node& node, double lower, double upper, double& member) {
   member = node.factor(lower, upper);
@@ -155,10 +177,12 @@ void read(const config::Node& node, double lower, double upper, FlopRate& member
 
 /// Reads the fields that are given; without a base the others are required.
 template <class Owner>
-void read_fields(const config::Node& node, std::span<const Field<Owner>> fields, bool has_base, Owner& owner) {
+void read_fields(const config::Node& node,
+                 std::span<const Field<Owner>> fields,
+                 bool has_base,
+                 Owner& owner) {
   for (const Field<Owner>& field : fields) {
-    const config::Node value =
-        has_base || field.optional ? node.get(field.name) : node.require(field.name);
+    const config::Node value = has_base || field.optional ? node.get(field.name) : node.require(field.name);
     if (!value.present()) {
       continue;
     }
@@ -187,14 +211,18 @@ bool set_field(std::span<const Field<Owner>> fields, Owner& owner, const std::st
   if (field == nullptr) {
     return false;
   }
-  STEPCAST_CHECK(std::isfinite(value) && value >= field->lower && value <= field->upper, "{} = {}", name, value);
+  STEPCAST_CHECK(std::isfinite(value) && value >= field->lower && value <= field->upper, "{} = {}", name,
+                 value);
   std::visit([&](auto member) { assign(owner.*member, value); }, field->member);
   owner.sources[name] = {"calibration", config::Evidence::kFitted};
   return true;
 }
 
 template <class Owner>
-bool get_field(std::span<const Field<Owner>> fields, const Owner& owner, const std::string& name, double& value) {
+bool get_field(std::span<const Field<Owner>> fields,
+               const Owner& owner,
+               const std::string& name,
+               double& value) {
   const Field<Owner>* field = find_field(fields, name);
   if (field == nullptr) {
     return false;
@@ -393,7 +421,11 @@ std::vector<std::string> Catalog::constant_names() {
   return names;
 }
 
-std::vector<std::string> Catalog::host_names() const { return keys_of(hosts_); }
-std::vector<std::string> Catalog::accelerator_names() const { return keys_of(accelerators_); }
+std::vector<std::string> Catalog::host_names() const {
+  return keys_of(hosts_);
+}
+std::vector<std::string> Catalog::accelerator_names() const {
+  return keys_of(accelerators_);
+}
 
 }  // namespace stepcast::hardware

@@ -63,7 +63,8 @@ void add_pcie(const hardware::HostKind& kind, std::uint32_t host, NodeId first, 
                   .cost = kPcieCost};
   const std::uint32_t first_switch = first.index() + kind.gpus + kind.nvswitches;
   for (std::uint32_t gpu = 0; gpu < kind.gpus; ++gpu) {
-    draft.add_cable(NodeId(first.index() + gpu), NodeId(first_switch + gpu / kind.gpus_per_pcie_switch), like);
+    draft.add_cable(NodeId(first.index() + gpu), NodeId(first_switch + gpu / kind.gpus_per_pcie_switch),
+                    like);
   }
   if (has_pcie_root(kind)) {
     for (std::uint32_t i = 0; i < pcie_switches(kind); ++i) {
@@ -171,11 +172,11 @@ Uplinks plan_uplinks(Bandwidth down, double ratio, Bandwidth rate, std::uint32_t
 
 void note_rounding(const Uplinks& plan, Bandwidth rate, std::string_view which, Topology::Draft& draft) {
   if (!plan.exact) {
-    draft.notes.push_back(fmt::format("{}: {} up-links of {:.6g} Gb/s instead of {:.6g} Gb/s, so that the "
-                                      "oversubscription is exact",
-                                      which, plan.count,
-                                      static_cast<double>(plan.capacity.bits_per_second()) * 1e-9,
-                                      static_cast<double>(rate.bits_per_second()) * 1e-9));
+    draft.notes.push_back(
+        fmt::format("{}: {} up-links of {:.6g} Gb/s instead of {:.6g} Gb/s, so that the "
+                    "oversubscription is exact",
+                    which, plan.count, static_cast<double>(plan.capacity.bits_per_second()) * 1e-9,
+                    static_cast<double>(rate.bits_per_second()) * 1e-9));
   }
 }
 

@@ -244,10 +244,18 @@ Topology::Topology(Topology&&) noexcept = default;
 Topology& Topology::operator=(Topology&&) noexcept = default;
 Topology::~Topology() = default;
 
-std::span<const Node> Topology::nodes() const { return state_->nodes; }
-std::span<const Link> Topology::links() const { return state_->links; }
-const Node& Topology::node(NodeId id) const { return state_->nodes[id.index()]; }
-const Link& Topology::link(LinkId id) const { return state_->links[id.index()]; }
+std::span<const Node> Topology::nodes() const {
+  return state_->nodes;
+}
+std::span<const Link> Topology::links() const {
+  return state_->links;
+}
+const Node& Topology::node(NodeId id) const {
+  return state_->nodes[id.index()];
+}
+const Link& Topology::link(LinkId id) const {
+  return state_->links[id.index()];
+}
 
 std::span<const LinkId> Topology::out_links(NodeId id) const {
   const auto [first, last] = boost::out_edges(id.index(), state_->graph);
@@ -261,15 +269,23 @@ std::span<const LinkId> Topology::in_links(NodeId id) const {
   return std::span<const LinkId>(state_->in_links).subspan(begin, state_->in_begin[id.index() + 1] - begin);
 }
 
-std::span<const std::string> Topology::tiers() const { return state_->tiers; }
-std::span<const std::string> Topology::notes() const { return state_->notes; }
+std::span<const std::string> Topology::tiers() const {
+  return state_->tiers;
+}
+std::span<const std::string> Topology::notes() const {
+  return state_->notes;
+}
 
-std::uint32_t Topology::gpu_count() const { return static_cast<std::uint32_t>(state_->gpus.size()); }
+std::uint32_t Topology::gpu_count() const {
+  return static_cast<std::uint32_t>(state_->gpus.size());
+}
 NodeId Topology::gpu_node(GpuId gpu) const {
   STEPCAST_CHECK(gpu.index() < state_->gpus.size(), "GPU {} of {}", gpu.index(), state_->gpus.size());
   return state_->gpus[gpu.index()];
 }
-std::uint32_t Topology::host_of(GpuId gpu) const { return node(gpu_node(gpu)).host; }
+std::uint32_t Topology::host_of(GpuId gpu) const {
+  return node(gpu_node(gpu)).host;
+}
 
 std::span<const NodeId> Topology::nics_of(GpuId gpu) const {
   STEPCAST_CHECK(gpu.index() < state_->gpus.size(), "GPU {} of {}", gpu.index(), state_->gpus.size());
@@ -282,6 +298,8 @@ std::optional<NodeId> Topology::find(std::string_view name) const {
   return found.valid() ? std::optional(found) : std::nullopt;
 }
 
-std::span<const NodeId> Topology::storage_nodes() const { return state_->storage; }
+std::span<const NodeId> Topology::storage_nodes() const {
+  return state_->storage;
+}
 
 }  // namespace stepcast::topology

@@ -23,19 +23,21 @@ using config::Option;
 using config::OptionType;
 
 constexpr std::array kOptions = {
-    Option{"tiers", OptionType::kInteger, "", "2", 2, 3, "switch tiers: leaf and spine, or leaf, spine and core",
-           ""},
+    Option{"tiers", OptionType::kInteger, "", "2", 2, 3,
+           "switch tiers: leaf and spine, or leaf, spine and core", ""},
     Option{"hosts_per_leaf", OptionType::kInteger, "", "", 1, 1e6, "hosts on one leaf switch", ""},
-    Option{"leaves", OptionType::kInteger, "", "0", 0, 1e6,
-           "leaf switches; 0 = as many as the hosts need", ""},
+    Option{"leaves", OptionType::kInteger, "", "0", 0, 1e6, "leaf switches; 0 = as many as the hosts need",
+           ""},
     Option{"leaves_per_pod", OptionType::kInteger, "", "0", 0, 1e6,
            "leaf switches of one pod (three tiers only)", ""},
     Option{"spines", OptionType::kInteger, "", "0", 0, 1e6,
-           "spine switches of the fabric (two tiers) or of each pod (three); 0 = one per up-link of a leaf", ""},
-    Option{"cores", OptionType::kInteger, "", "0", 0, 1e6,
-           "core switches (three tiers only); 0 = one per up-link of a spine. More cores than that form planes: "
-           "spine s is wired to plane s mod planes",
+           "spine switches of the fabric (two tiers) or of each pod (three); 0 = one per up-link of a leaf",
            ""},
+    Option{
+        "cores", OptionType::kInteger, "", "0", 0, 1e6,
+        "core switches (three tiers only); 0 = one per up-link of a spine. More cores than that form planes: "
+        "spine s is wired to plane s mod planes",
+        ""},
     Option{"leaf_oversubscription", OptionType::kNumber, "", "1", 1e-3, 1e6,
            "capacity down : capacity up of a full leaf", ""},
     Option{"spine_oversubscription", OptionType::kNumber, "", "1", 1e-3, 1e6,
@@ -60,7 +62,9 @@ struct Plan {
   std::uint32_t planes = 1;
 };
 
-std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return (a + b - 1) / b; }
+std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
+  return (a + b - 1) / b;
+}
 
 /// Cores beyond the up-links of a spine are wired as planes; false when they do not divide.
 bool plan_cores(const BuildContext& context, Bandwidth down, double ratio, std::uint32_t cores, Plan& plan) {
@@ -75,8 +79,8 @@ bool plan_cores(const BuildContext& context, Bandwidth down, double ratio, std::
     context.fabric.error(
         fmt::format("{} cores cannot be spread over {} spines per pod with {} up-links each", cores,
                     plan.leaf.switches, ports),
-        fmt::format("give at most {} cores, or a multiple of {} whose number of planes divides the spines", ports,
-                    ports));
+        fmt::format("give at most {} cores, or a multiple of {} whose number of planes divides the spines",
+                    ports, ports));
     return false;
   }
   return true;
@@ -120,12 +124,14 @@ bool make_plan(const BuildContext& context, Plan& plan) {
     plan.port = context.host.nic_bandwidth;
   }
   plan.latency = options.duration("link_latency");
-  const Bandwidth leaf_down = times(std::int64_t{plan.hosts_per_leaf} * context.host.nics, context.host.nic_bandwidth);
+  const Bandwidth leaf_down =
+      times(std::int64_t{plan.hosts_per_leaf} * context.host.nics, context.host.nic_bandwidth);
   plan.leaf = plan_uplinks(leaf_down, options.number("leaf_oversubscription"), plan.port, whole("spines"));
   if (plan.tiers == 2) {
     return true;
   }
-  const Bandwidth spine_down = times(std::int64_t{plan.leaves_per_pod} * plan.leaf.parallel, plan.leaf.capacity);
+  const Bandwidth spine_down =
+      times(std::int64_t{plan.leaves_per_pod} * plan.leaf.parallel, plan.leaf.capacity);
   return plan_cores(context, spine_down, options.number("spine_oversubscription"), whole("cores"), plan);
 }
 
@@ -168,7 +174,8 @@ void build(const BuildContext& context, Topology::Draft& draft) {
   }
   for (std::uint32_t host = 0; host < context.hosts; ++host) {
     for (std::uint32_t nic = 0; nic < context.host.nics; ++nic) {
-      attach_nic(context, host, nic, leaves[host / plan.hosts_per_leaf], host * context.host.nics + nic, draft);
+      attach_nic(context, host, nic, leaves[host / plan.hosts_per_leaf], host * context.host.nics + nic,
+                 draft);
     }
   }
   if (plan.leaves == 1) {
@@ -178,7 +185,8 @@ void build(const BuildContext& context, Topology::Draft& draft) {
   std::vector<NodeId> spines;
   for (std::uint32_t pod = 0; pod < plan.pods; ++pod) {
     for (std::uint32_t s = 0; s < plan.leaf.switches; ++s) {
-      const std::string name = plan.tiers == 2 ? fmt::format("spine{}", s) : fmt::format("pod{}.spine{}", pod, s);
+      const std::string name =
+          plan.tiers == 2 ? fmt::format("spine{}", s) : fmt::format("pod{}.spine{}", pod, s);
       spines.push_back(add_switch(draft, 1, pod * plan.leaf.switches + s, name));
     }
   }

@@ -24,9 +24,11 @@ namespace {
 using Names = std::map<std::string, NodeId, std::less<>>;
 
 constexpr std::int64_t kMostLinks = 1'000'000;
+constexpr std::int64_t kMostHosts = 1'000'000;
 
 const std::vector<std::string>& kind_names() {
-  static const std::vector<std::string> names = {"gpu", "nvswitch", "pcie_switch", "nic", "switch", "storage"};
+  static const std::vector<std::string> names = {"gpu", "nvswitch", "pcie_switch",
+                                                 "nic", "switch",   "storage"};
   return names;
 }
 
@@ -38,7 +40,7 @@ void add_node(const config::Node& node, Topology::Draft& draft, Names& names) {
   added.name = name.text();
   added.kind = static_cast<NodeKind>(node.require("kind").one_of(kind_names()));
   if (const config::Node host = node.get("host"); host.present()) {
-    added.host = static_cast<std::uint32_t>(host.integer(0, kMostIds));
+    added.host = static_cast<std::uint32_t>(host.integer(0, kMostHosts - 1));
   } else if (added.kind != NodeKind::kSwitch && added.kind != NodeKind::kStorage) {
     static_cast<void>(node.require("host"));
   }
@@ -89,7 +91,10 @@ void add_gpu_nics(const config::Node& node, const Names& names, Topology::Draft&
   }
 }
 
-void add_link(const BuildContext& context, const config::Node& node, const Names& names, Topology::Draft& draft) {
+void add_link(const BuildContext& context,
+              const config::Node& node,
+              const Names& names,
+              Topology::Draft& draft) {
   node.allow_only({"from", "to", "bandwidth", "effective", "latency", "count", "tier", "cost"});
   const auto from = find_node(node.require("from"), names);
   const auto to = find_node(node.require("to"), names);
@@ -153,6 +158,8 @@ void build(const BuildContext& context, Topology::Draft& draft) {
 
 }  // namespace
 
-Builder links_builder() { return {"links", "any graph, node by node and link by link", {}, &build}; }
+Builder links_builder() {
+  return {"links", "any graph, node by node and link by link", {}, &build};
+}
 
 }  // namespace stepcast::topology

@@ -24,7 +24,8 @@ constexpr std::array kOptions = {
     Option{"hosts_per_unit", OptionType::kInteger, "", "", 1, 1e6, "hosts of one scale unit", ""},
     Option{"rails", OptionType::kInteger, "", "0", 0, 4096,
            "leaves of one unit; NIC i is on rail i mod rails; 0 = one per NIC of a host", ""},
-    Option{"spines", OptionType::kInteger, "", "0", 0, 1e6, "spine switches; 0 = one per up-link of a leaf", ""},
+    Option{"spines", OptionType::kInteger, "", "0", 0, 1e6, "spine switches; 0 = one per up-link of a leaf",
+           ""},
     Option{"oversubscription", OptionType::kNumber, "", "1", 1e-3, 1e6,
            "capacity down : capacity up of a leaf of a full unit", ""},
     Option{"uplink_bandwidth", OptionType::kBandwidth, "", "0 b/s", 0, 1e15,
@@ -101,7 +102,8 @@ void build(const BuildContext& context, Topology::Draft& draft) {
 }  // namespace
 
 Builder rail_optimized_builder() {
-  return {"rail_optimized", "leaf-spine, NIC i of every host of a unit on the leaf of rail i", kOptions, &build};
+  return {"rail_optimized", "leaf-spine, NIC i of every host of a unit on the leaf of rail i", kOptions,
+          &build};
 }
 
 }  // namespace stepcast::topology

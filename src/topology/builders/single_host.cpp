@@ -22,6 +22,8 @@ void build(const BuildContext& context, Topology::Draft& draft) {
 
 }  // namespace
 
-Builder single_host_builder() { return {"single_host", "one host, no network", {}, &build}; }
+Builder single_host_builder() {
+  return {"single_host", "one host, no network", {}, &build};
+}
 
 }  // namespace stepcast::topology
