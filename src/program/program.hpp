@@ -73,6 +73,7 @@ struct SourcePlace {
   std::string file;
   std::int64_t offset = -1;  ///< line of our own format, byte offset of a trace; -1 = generated
   std::string id;            ///< id in the file
+  int column = 0;            ///< with a line of our own format; 0 = unknown
 };
 
 /// Side table entry of collectives.
