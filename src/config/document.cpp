@@ -242,7 +242,10 @@ Document Document::parse(std::string_view text, std::string name, Diagnostics& d
 }
 
 Document Document::load(const std::string& path, Diagnostics& diagnostics, std::string shown_name) {
-  std::string name = shown_name.empty() ? path : std::move(shown_name);
+  std::string name = std::move(shown_name);
+  if (name.empty()) {
+    name = path;
+  }
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
