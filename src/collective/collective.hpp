@@ -67,13 +67,28 @@ enum class Form : std::uint8_t { kCoupled, kSteps };
 
 /// What a collective becomes on a fabric, and what was chosen.
 struct Lowered {
-  std::string algorithm;
+  std::string algorithm;  ///< name of the leaf; empty for messages and storage
   Protocol protocol = Protocol::kSimple;
   std::uint32_t channels = 1;
   Form form = Form::kCoupled;
   CoupledActivity coupled;   ///< when form == kCoupled
   SteppedTransfers stepped;  ///< when form == kSteps
   Duration idle_time;        ///< predicted time on an idle fabric
+};
+
+/// A ring algorithm in its pipelined steady state: every hop of the ring busy all the time.
+struct SteadyState {
+  std::int64_t steps = 0;  ///< k: hops one after the other from the first send to the last receive
+  /// Bytes that cross every hop of the ring, all channels together: bytes * numerator / denominator.
+  std::int64_t share_numerator = 0;
+  std::int64_t share_denominator = 1;
+  bool last_step_exposed = false;  ///< the last receive is not overlapped with a send (kappa / k more)
+};
+
+/// Who decides which member follows which in the ring.
+enum class RingOrder : std::uint8_t {
+  kByHost,  ///< free: the lowering groups the members by host and spreads channels over rails
+  kGroup,   ///< the order of the group is part of the meaning
 };
 
 /// A collective algorithm: one leaf in algorithms/, one line in algorithms.def.
@@ -84,6 +99,9 @@ struct Algorithm {
   Kind kind;
   /// Pure schedule for n members in `channels` channels (chunk units, see Schedule).
   Schedule (*schedule)(std::uint32_t members, std::uint32_t channels, std::uint32_t root);
+  /// What the schedule amounts to in the steady state, for n >= 2 members.
+  SteadyState (*steady_state)(std::uint32_t members);
+  RingOrder order = RingOrder::kByHost;
 };
 
 /// All algorithms, in the order of algorithms.def.

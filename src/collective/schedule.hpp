@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stepcast::collective {
@@ -52,15 +53,16 @@ struct ChunkRange {
 /// One step of a lane.
 struct Step {
   Action action = Action::kSend;
-  std::uint32_t receive_peer = 0;                              ///< member index, when receives(action)
-  std::uint32_t send_peer = 0;                                 ///< member index, when sends(action)
-  ChunkRange source;                                           ///< read from (send, copy, reduce operand)
-  ChunkRange destination;                                      ///< written to (recv, copy, reduce target)
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< (lane, step) of the same rank done before
+  std::uint32_t receive_peer = 0;  ///< member index, when receives(action)
+  std::uint32_t send_peer = 0;     ///< member index, when sends(action)
+  ChunkRange source;               ///< read from (send, copy, reduce operand)
+  ChunkRange destination;          ///< written to (recv, copy, reduce target)
+  /// (lane, step) of the same rank done before; a lane is its index in Schedule::lanes.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;
 };
 
-/// Steps that run in order: one thread block of one rank, on one channel. Messages between two lanes
-/// are matched in order per (sender, receiver, channel).
+/// Steps that run in order: one thread block of one rank, on one channel. Messages are matched in
+/// order per (sender, receiver, channel); one lane at each end of it. A send does not block.
 struct Lane {
   std::uint32_t rank = 0;  ///< member index
   std::uint32_t thread_block = 0;
@@ -70,6 +72,9 @@ struct Lane {
 
 /// A collective as data, before anything is timed. The buffer is cut into `chunks` equal chunks.
 /// all-gather: input holds chunks/members chunks, output all; reduce-scatter the reverse.
+/// send_recv: every member sends its input to the next member (nccl-tests sendrecv_perf).
+/// In place, the small buffer of all-gather and reduce-scatter is the member's own part of the large
+/// one (input chunk i of member r = output chunk r * chunks/members + i, or the reverse).
 struct Schedule {
   Kind kind = Kind::kAllReduce;
   std::uint32_t members = 0;
@@ -88,7 +93,7 @@ struct CheckResult {
 
 /// Executes the schedule symbolically: every chunk is a multiset of contributions. Finds deadlock
 /// (who waits for whom), reads before writes, unmatched messages, and a wrong postcondition
-/// (contribution missing or counted twice). Linear in steps x chunks.
+/// (contribution missing or counted twice). Time is linear in chunks moved x members.
 [[nodiscard]] CheckResult check(const Schedule& schedule);
 
 }  // namespace stepcast::collective

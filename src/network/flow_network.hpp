@@ -20,11 +20,11 @@ struct Demand {
 /// A prepared kind of activity: its demand vector and how it shares (design 2.1).
 /// Progress r obeys sum over activities of weight * members / divisor * r <= capacity.
 struct Shape {
-  std::span<const Demand> demands;  ///< one entry per resource (add_shape merges repeated ones)
-  std::uint32_t divisor = 1;        ///< D: least common multiple of split denominators; > 0
-  std::uint32_t fairness = 1;       ///< phi: integer weight of max-min sharing; > 0
-  double cap = 0;                   ///< largest progress per second; 0 = none
-  std::uint32_t multiplicity = 1;   ///< identical activities that this one stands for
+  std::span<const Demand> demands = {};  ///< one entry per resource (add_shape merges repeated ones)
+  std::uint32_t divisor = 1;             ///< D: least common multiple of split denominators; > 0
+  std::uint32_t fairness = 1;            ///< phi: integer weight of max-min sharing; > 0
+  double cap = 0;                        ///< largest progress per second; 0 = none
+  std::uint32_t multiplicity = 1;        ///< identical activities that this one stands for
 };
 
 /// An activity that has finished its work.
@@ -39,10 +39,13 @@ struct Completion {
 /// minus the sum over rounds of (integer weight x level), in round order; activities frozen in one
 /// round share one level double; rounds of bitwise equal level are one; a ratio below the last level
 /// is set to it; a cap is a round of its own. An activity is settled only when its own level changes
-/// bitwise. Finish = settle time + ceil(remaining / rate) in integer ps. Only the connected component
-/// of what changed is solved again, with the same result as solving everything.
+/// bitwise. Finish = settle time + ceil(remaining / rate) in integer ps, where a quotient that exceeds
+/// an integer by less than 1/1024 ps or 2^-50 of itself (rounding of doubles) counts as that integer.
+/// Only the connected component of what changed is solved again, with the same result as solving
+/// everything.
 ///
-/// Use: start / set_capacity / finish events at one picosecond in any order, then `resolve` once.
+/// Use: start / set_capacity / finish events at one picosecond in any order, then `resolve` once at
+/// that picosecond; time does not pass a completion that was not taken (else InternalError).
 /// Deterministic; no allocation per activity in steady state. Not thread-safe.
 class FlowNetwork {
  public:
@@ -69,24 +72,29 @@ class FlowNetwork {
   /// Computes new levels of everything that changed since the last call, at `now`.
   void resolve(TimePoint now);
 
-  /// Earliest finish, or never() (nothing runs, or all that runs has rate 0). REQUIRES: resolved.
+  /// Earliest finish, or never() (nothing runs, or all that runs is stalled). REQUIRES: resolved.
   [[nodiscard]] TimePoint next_completion() const;
 
   /// Takes the activities that finish at `now` out of the network (in order of start) and appends
-  /// them to `out`. Their resources count as changed until the next resolve.
+  /// them to `out`; their ids are free for the next start. Their resources count as changed until the next
+  /// resolve.
   void take_completed(TimePoint now, std::vector<Completion>& out);
 
   [[nodiscard]] double rate(ActivityId activity) const;  ///< progress per second of a running activity
   [[nodiscard]] double capacity(ResourceId resource) const;
   /// Load of a resource by all running activities, bytes/s.
   [[nodiscard]] double load(ResourceId resource) const;
-  /// Bytes moved over one representative resource so far by finished activities (exact).
+  /// Bytes moved over one representative resource so far by finished activities. Exact: sums are
+  /// integers; what divisors leave is rounded down once per distinct divisor.
   [[nodiscard]] Int128 bytes(ResourceId resource) const;
   /// Highest load / capacity seen after any resolve (0 when never used).
   [[nodiscard]] double peak_utilisation(ResourceId resource) const;
   [[nodiscard]] std::size_t running() const;
   [[nodiscard]] std::size_t resource_count() const;
-  /// Ids of running activities with rate 0 (a link that is down), in order.
+  [[nodiscard]] std::uint32_t multiplicity(ResourceId resource) const;
+  [[nodiscard]] std::uint32_t multiplicity(ShapeId shape) const;
+  /// Running activities that have no finish: rate 0 (a link that is down), or so slow that it lies
+  /// beyond the range of time. In order of start. REQUIRES: resolved.
   [[nodiscard]] std::vector<ActivityId> stalled() const;
   [[nodiscard]] std::uint64_t tag(ActivityId activity) const;
   /// Activities whose level was computed, summed over all resolves (for --profile).

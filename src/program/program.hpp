@@ -73,6 +73,7 @@ struct SourcePlace {
   std::string file;
   std::int64_t offset = -1;  ///< line of our own format, byte offset of a trace; -1 = generated
   std::string id;            ///< id in the file
+  int column = 0;            ///< with a line of our own format; 0 = unknown
 };
 
 /// Side table entry of collectives.
@@ -157,6 +158,7 @@ struct Program {
 };
 
 /// An ordered list of ranks, small also for 131,072 ranks: nested strides or an explicit list.
+/// A list that is one ascending stride is kept as such, so that it equals the strided form.
 class Group {
  public:
   struct Stride {
@@ -168,12 +170,16 @@ class Group {
   [[nodiscard]] static Group strided(std::uint32_t first, std::vector<Stride> strides);  ///< innermost first
   [[nodiscard]] static Group listed(std::vector<std::uint32_t> ranks);
 
-  [[nodiscard]] std::uint32_t size() const;
-  [[nodiscard]] RankId rank(std::uint32_t index) const;
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] RankId rank(std::uint32_t index) const;  ///< REQUIRES: index < size()
   [[nodiscard]] std::vector<RankId> ranks() const;
+  [[nodiscard]] bool is_listed() const { return !listed_.empty(); }
+  [[nodiscard]] std::uint32_t first() const { return first_; }                   ///< REQUIRES: !is_listed()
+  [[nodiscard]] const std::vector<Stride>& strides() const { return strides_; }  ///< REQUIRES: !is_listed()
   friend bool operator==(const Group&, const Group&) = default;
 
  private:
+  std::uint32_t size_ = 0;
   std::uint32_t first_ = 0;
   std::vector<Stride> strides_;
   std::vector<std::uint32_t> listed_;
@@ -190,17 +196,21 @@ struct Programs {
   std::vector<std::vector<std::uint32_t>> slot_values;  ///< by rank, then slot
 };
 
-/// Total executions of an operation: the product of the counts of the loops around it.
+/// Total executions of each operation: the product of the counts of the loops around it (saturating
+/// at 2^63). A `repeat` itself counts as often as its own body begins: the loops around it only.
+/// REQUIRES: loops nest (as `check` makes sure).
 [[nodiscard]] std::vector<std::uint64_t> execution_counts(const Program& program);
 
 /// Loop structure: for each operation, the index of the innermost `repeat` around it (kNone = none).
 [[nodiscard]] std::vector<std::uint32_t> enclosing_loops(const Program& program);
 
 /// Checks everything that can be known before the run and throws one InputError with all findings:
-/// indices in range, slots filled, repeat counts in [1, 2^31], dependency cycles (named), every send
-/// matched by a recv of equal bytes (per sender, receiver and tag) and every member of a group
-/// joining the same collectives in kind, bytes and number. Names ranks, operations and, where known,
-/// file and line. Wildcard receives do not exist in the type.
+/// indices in range, slots filled, loops that nest (at most 64 deep) with counts in [1, 2^31] and at
+/// most 2^62 executions in all, dependency cycles (named), every send matched by a recv of equal bytes
+/// (per sender, receiver and tag, in program order) and every member of a group joining the same
+/// collectives in kind, bytes, root and number. Loops are compared without being expanded. Names
+/// ranks, operations and, where known, file and line. Wildcard receives do not exist in the type.
+/// Not found here, but by the executor: ranks that wait for each other in a circle.
 void check(const Programs& programs);
 
 }  // namespace stepcast::program

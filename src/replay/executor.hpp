@@ -71,6 +71,7 @@ struct TierUse {
 struct ExecutorOptions {
   collective::Form form = collective::Form::kCoupled;
   bool record_timeline = false;
+  std::vector<bool> record_classes;          ///< by ClassId: which classes to record; empty = all
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
 };
 

@@ -56,6 +56,7 @@ struct Job {
   bool overlap_grad_reduce = true;    ///< bucketed reduction under the last backward
   bool overlap_param_gather = false;  ///< parameter all-gather under the first forward
   bool overlap_p2p = false;           ///< pipeline sends do not block the next chunk
+  bool overlap_tp = false;            ///< input-gradient reduction under the weight-gradient GEMM
   Bytes bucket;                       ///< gradient bucket size
   DataType grad_dtype = DataType::kFp32;
   double dropout = 0;  ///< > 0: masks are written and read
@@ -65,8 +66,9 @@ struct Job {
 
 /// Reads a job document (keys: ../../workloads/README.md). Structural checks that need no cluster
 /// happen here (heads by tp, layers by stages, interleaving); `resolve` does the rest.
-/// `model` may be an object, or {"hugging_face": "path/config.json"}; a Hugging Face config given
-/// as the model object itself is recognised by "hidden_size".
+/// `model` may be an object, the path of a file that holds one, or {"hugging_face": "path/config.json"};
+/// a Hugging Face config is recognised by "hidden_size" or "n_embd". Paths are relative to the job file.
+/// Findings are recorded; with any, the job must not be used.
 [[nodiscard]] Job read_job(const config::Document& document, config::Diagnostics& diagnostics);
 
 /// Fixes dp for `ranks` ranks and checks what depends on it: tp x pp x dp = ranks, global batch

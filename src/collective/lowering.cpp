@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/suggestion.hpp"
+#include "collective/collective.hpp"
+#include "collective/price.hpp"
+#include "collective/ring_plan.hpp"
+#include "collective/step_plan.hpp"
+
+namespace stepcast::collective {
+namespace {
+
+const Algorithm& choose_algorithm(const Request& request) {
+  std::vector<std::string> names;
+  std::vector<std::string> kinds;
+  const Algorithm* chosen = nullptr;
+  for (const Algorithm& algorithm : algorithms()) {
+    kinds.emplace_back(name_of(algorithm.kind));
+    if (algorithm.kind != request.kind) {
+      continue;
+    }
+    names.emplace_back(algorithm.family);
+    names.emplace_back(algorithm.name);
+    const bool wanted = request.algorithm.empty() || request.algorithm == algorithm.name ||
+                        request.algorithm == algorithm.family;
+    if (wanted && chosen == nullptr) {
+      chosen = &algorithm;
+    }
+  }
+  if (names.empty()) {
+    throw UnsupportedError(
+        fmt::format("no algorithm for {} yet; use {}", name_of(request.kind), fmt::join(kinds, ", ")));
+  }
+  if (chosen == nullptr) {
+    throw InputError(fmt::format("unknown algorithm \"{}\" for {}; {}", request.algorithm,
+                                 name_of(request.kind), suggest(request.algorithm, names)));
+  }
+  return *chosen;
+}
+
+/// Payload bytes of each hop of each of `rings` rings, rounded up.
+std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t rings) {
+  constexpr Int128 kMostWork = Int128{1} << 62;
+  const Int128 divisor = Int128{steady.share_denominator} * rings;
+  const Int128 work = (Int128{bytes.count()} * steady.share_numerator + divisor - 1) / divisor;
+  if (work >= kMostWork) {
+    throw InputError(
+        fmt::format("{} bytes are too many for one collective; give fewer bytes", bytes.count()));
+  }
+  return static_cast<std::int64_t>(work);
+}
+
+/// Hops over the network among `steps` sequential hops of a ring of which `crossing` of `members` do.
+std::int64_t network_steps(std::int64_t steps, std::uint32_t crossing, std::uint32_t members) {
+  return std::min(steps, (steps * crossing + members - 1) / members);
+}
+
+Passage passage_of(const RingPlan& plan,
+                   const SteadyState& steady,
+                   const Request& request,
+                   std::uint32_t members,
+                   const routing::Router& router) {
+  const hardware::HostKind& host = router.cluster().host;
+  const hardware::CollectiveConstants& constants = host.collective;
+  const double channels = std::max(constants.channels, 1U);
+  Passage passage;
+  passage.steps = steady.steps;
+  passage.network_steps = network_steps(steady.steps, plan.crossing_hops(), members);
+  passage.local_latency = plan.local_latency();
+  passage.network_latency = plan.network_latency();
+  passage.work = hop_payload(request.bytes, steady, plan.rings());
+  passage.rate = idle_rate(plan.demands(), router.resources());
+  passage.last_step_exposed = steady.last_step_exposed;
+  // All channels of a full ring together fill NVLink; the rings of the plan share them.
+  const double nvlink = host.nvlink_effective.bytes_per_second();
+  passage.channel_rate = (nvlink > 0 ? nvlink / plan.rings() : passage.rate) / channels;
+  passage.channel_limit = request.channels > 0 && request.channels < channels ? request.channels : 0;
+  passage.channel_payload = constants.ll_channel_bytes * members *
+                            static_cast<double>(steady.share_numerator) /
+                            static_cast<double>(steady.share_denominator) / plan.rings();
+  return passage;
+}
+
+/// The asked protocol, or the one with the least time on an idle fabric (ties: the first).
+Price choose_price(const Request& request,
+                   const hardware::CollectiveConstants& constants,
+                   const Passage& passage) {
+  if (request.protocol) {
+    return price(*request.protocol, constants, passage);
+  }
+  Price best = price(kProtocols[0], constants, passage);
+  for (std::size_t i = 1; i < kProtocols.size(); ++i) {
+    const Price other = price(kProtocols[i], constants, passage);
+    best = other.idle_time < best.idle_time ? other : best;
+  }
+  return best;
+}
+
+CoupledActivity coupled_of(const Price& price, const DemandVector& vector) {
+  CoupledActivity activity;
+  activity.latency = price.latency;
+  activity.work = price.work;
+  activity.demands = vector.demands;
+  activity.divisor = vector.divisor;
+  activity.cap = price.cap;
+  return activity;
+}
+
+/// Schedules beyond this many messages are not played step by step: memory, not correctness.
+void check_size(const SteadyState& steady, std::uint32_t members, std::uint32_t rings) {
+  constexpr double kMostMessages = 4.0e6;
+  const double messages = static_cast<double>(steady.steps) * members * rings;
+  if (messages > kMostMessages) {
+    throw UnsupportedError(fmt::format(
+        "a schedule of {:.0f} messages is too long to be played step by step; use the coupled form",
+        messages));
+  }
+}
+
+SteppedTransfers stepped_of(const Algorithm& algorithm,
+                            const Request& request,
+                            const RingPlan& plan,
+                            std::uint32_t members,
+                            Protocol protocol,
+                            const hardware::CollectiveConstants& constants) {
+  const StepCosts costs{
+      .launch = constants.launch,
+      .wire_bytes = [&](std::int64_t payload) { return wire_bytes(protocol, constants, payload); },
+      .hop_latency = [&](bool network,
+                         Duration physical) { return hop_latency(protocol, constants, network, physical); }};
+  return transfers_of(algorithm.schedule(members, plan.rings(), request.root), request.bytes, plan, costs);
+}
+
+}  // namespace
+
+Lowering::Lowering(const routing::Router& router) : router_(router) {}
+
+Lowered Lowering::lower(const Request& request, std::span<const GpuId> group, Form form) const {
+  STEPCAST_CHECK(!group.empty() && request.bytes >= Bytes(0) && request.root < group.size(),
+                 "{} bytes, {} members, root {}", request.bytes.count(), group.size(), request.root);
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  const auto members = static_cast<std::uint32_t>(group.size());
+  const Algorithm& algorithm = choose_algorithm(request);
+  Lowered lowered;
+  lowered.algorithm = algorithm.name;
+  lowered.form = form;
+  lowered.protocol = request.protocol.value_or(Protocol::kLl);
+  lowered.channels = std::max(request.channels, 1U);
+  if (members == 1 || request.bytes == Bytes(0)) {
+    lowered.coupled.latency = constants.launch;
+    lowered.stepped.latency = constants.launch;
+    lowered.idle_time = constants.launch;
+    return lowered;
+  }
+  const SteadyState steady = algorithm.steady_state(members);
+  const RingPlan plan(router_, group, algorithm.order, request.channels);
+  const Passage passage = passage_of(plan, steady, request, members, router_);
+  const Price chosen = choose_price(request, constants, passage);
+  lowered.protocol = chosen.protocol;
+  const std::uint32_t usual = plan.several_hosts() ? plan.rings() : std::max(constants.channels, 1U);
+  lowered.channels = request.channels > 0 ? request.channels : usual;
+  if (form == Form::kCoupled) {
+    lowered.coupled = coupled_of(chosen, plan.demands());
+    lowered.idle_time = chosen.idle_time;
+  } else {
+    check_size(steady, members, plan.rings());
+    lowered.stepped = stepped_of(algorithm, request, plan, members, chosen.protocol, constants);
+    lowered.idle_time = longest_chain(lowered.stepped, passage.rate);
+  }
+  return lowered;
+}
+
+Lowered Lowering::lower_message(Bytes bytes, GpuId from, GpuId to) const {
+  STEPCAST_CHECK(bytes >= Bytes(0), "a message of {} bytes", bytes.count());
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  Lowered lowered;
+  lowered.protocol = Protocol::kLl;
+  lowered.coupled.completion_offset = {Duration{}, Duration{}};
+  if (from == to) {
+    lowered.coupled.latency = constants.launch;
+    lowered.idle_time = constants.launch;
+    return lowered;
+  }
+  const routing::Path& path = router_.between(from, to);
+  DemandSum sum;
+  sum.add(path);
+  const DemandVector vector = sum.total();
+  Passage passage;
+  passage.network_steps = router_.crosses_network(from, to) ? 1 : 0;
+  passage.local_latency = path.latency;
+  passage.network_latency = path.latency;
+  passage.work = bytes.count();
+  passage.rate = idle_rate(vector, router_.resources());
+  const Price low_latency = price(Protocol::kLl, constants, passage);
+  const Price simple = price(Protocol::kSimple, constants, passage);
+  const Price& chosen = simple.idle_time < low_latency.idle_time ? simple : low_latency;
+  lowered.protocol = chosen.protocol;
+  lowered.coupled = coupled_of(chosen, vector);
+  lowered.coupled.completion_offset = {Duration{}, Duration{}};
+  lowered.idle_time = chosen.idle_time;
+  return lowered;
+}
+
+Lowered Lowering::lower_storage(Bytes bytes, GpuId gpu, std::uint32_t storage, bool write) const {
+  STEPCAST_CHECK(bytes >= Bytes(0), "a transfer of {} bytes", bytes.count());
+  const routing::Path& path = write ? router_.to_storage(gpu, storage) : router_.from_storage(storage, gpu);
+  DemandSum sum;
+  sum.add(path);
+  const DemandVector vector = sum.total();
+  Lowered lowered;
+  lowered.coupled.latency = path.latency;
+  lowered.coupled.work = bytes.count();
+  lowered.coupled.demands = vector.demands;
+  lowered.coupled.divisor = vector.divisor;
+  lowered.idle_time = path.latency + wire_time(bytes.count(), idle_rate(vector, router_.resources()));
+  return lowered;
+}
+
+}  // namespace stepcast::collective

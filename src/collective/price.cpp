@@ -1,0 +1,131 @@
+#include "collective/price.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace stepcast::collective {
+namespace {
+
+std::int64_t scaled_up(std::int64_t bytes, double factor) {
+  constexpr double kMostWork = 9.0e18;
+  const double scaled = std::ceil(static_cast<double>(bytes) * factor);
+  if (!(scaled < kMostWork)) {
+    throw InputError(fmt::format("{} bytes are too many for one collective; give fewer bytes", bytes));
+  }
+  return factor == 1 ? bytes : static_cast<std::int64_t>(scaled);
+}
+
+/// (x^p + y^p)^(1/p), without overflow: latency and transfer that overlap more the larger p is.
+double overlapped(double x, double y, double exponent) {
+  const double longer = std::max(x, y);
+  if (longer == 0) {
+    return 0;
+  }
+  const double ratio = std::min(x, y) / longer;
+  return longer * std::pow(1 + std::pow(ratio, exponent), 1 / exponent);
+}
+
+double efficiency(Protocol protocol, const hardware::CollectiveConstants& constants) {
+  switch (protocol) {
+    case Protocol::kLl: return constants.efficiency_ll;
+    case Protocol::kLl128: return constants.efficiency_ll128;
+    case Protocol::kSimple: return 1;
+  }
+  return 1;
+}
+
+/// Rate of a hop that its channels allow, 0 = not limited. `wire` is the work with its overhead.
+double channel_cap(Protocol protocol, const Passage& passage, std::int64_t wire, double overhead) {
+  if (passage.channel_rate == 0 || wire == 0) {
+    return 0;
+  }
+  double cap = passage.channel_limit > 0 ? passage.channel_limit * passage.channel_rate : passage.rate;
+  if (protocol == Protocol::kLl && passage.channel_payload > 0) {
+    // Channels are added in proportion to the bytes, so the time stays that of one full channel.
+    const double full_channel = passage.channel_payload * overhead / passage.channel_rate;
+    cap = std::min(cap, std::max(passage.channel_rate, static_cast<double>(wire) / full_channel));
+  }
+  return cap < passage.rate ? cap : 0;
+}
+
+}  // namespace
+
+std::string_view name_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kLl: return "ll";
+    case Protocol::kLl128: return "ll128";
+    case Protocol::kSimple: return "simple";
+  }
+  return "";
+}
+
+Duration hop_latency(Protocol protocol,
+                     const hardware::CollectiveConstants& constants,
+                     bool network,
+                     Duration physical) {
+  Duration calibrated;
+  switch (protocol) {
+    case Protocol::kLl: calibrated = network ? constants.net_hop_ll : constants.hop_ll; break;
+    case Protocol::kLl128: calibrated = network ? constants.net_hop_ll128 : constants.hop_ll128; break;
+    case Protocol::kSimple: calibrated = network ? constants.net_hop_simple : constants.hop_simple; break;
+  }
+  return std::max(calibrated, physical);
+}
+
+std::int64_t wire_bytes(Protocol protocol,
+                        const hardware::CollectiveConstants& constants,
+                        std::int64_t payload) {
+  const double useful = efficiency(protocol, constants);
+  STEPCAST_CHECK(useful > 0 && useful <= 1, "efficiency {} of protocol {}", useful, name_of(protocol));
+  return scaled_up(payload, 1 / useful);
+}
+
+Duration wire_time(std::int64_t work, double rate) {
+  constexpr double kLimitSeconds = 9.0e6;
+  if (work == 0) {
+    return {};
+  }
+  STEPCAST_CHECK(rate > 0, "{} bytes at rate {}", work, rate);
+  const double seconds = static_cast<double>(work) / rate;
+  if (!(seconds < kLimitSeconds)) {
+    throw InputError(
+        fmt::format("a transfer of {} bytes takes {:.0f} days; give fewer bytes", work, seconds / 86400));
+  }
+  return duration_from_seconds(seconds);
+}
+
+Price price(Protocol protocol, const hardware::CollectiveConstants& constants, const Passage& passage) {
+  STEPCAST_CHECK(passage.steps >= 1 && passage.network_steps <= passage.steps, "{} network steps of {}",
+                 passage.network_steps, passage.steps);
+  Price result;
+  result.protocol = protocol;
+  result.work = wire_bytes(protocol, constants, passage.work);
+  const bool simple = protocol == Protocol::kSimple;
+  if (simple && passage.last_step_exposed) {
+    result.work = scaled_up(passage.work, 1 + constants.last_step_share / static_cast<double>(passage.steps));
+  }
+  result.cap = channel_cap(protocol, passage, result.work, 1 / efficiency(protocol, constants));
+  const Duration transfer = wire_time(result.work, result.cap > 0 ? result.cap : passage.rate);
+  const Duration hops =
+      (passage.steps - passage.network_steps) *
+          hop_latency(protocol, constants, false, passage.local_latency) +
+      passage.network_steps * hop_latency(protocol, constants, true, passage.network_latency);
+  Duration together = hops + transfer;
+  if (simple) {
+    const double exponent = constants.overlap_exponent;
+    STEPCAST_CHECK(exponent >= 1, "overlap exponent {}", exponent);
+    together =
+        std::min(together, duration_from_seconds(overlapped(hops.seconds(), transfer.seconds(), exponent)));
+    together = std::max(together, std::max(hops, transfer));
+  }
+  result.latency = constants.launch + together - transfer;
+  result.idle_time = constants.launch + together;
+  return result;
+}
+
+}  // namespace stepcast::collective

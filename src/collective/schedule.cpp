@@ -1,0 +1,67 @@
+#include "collective/schedule.hpp"
+
+#include <array>
+
+#include "base/check.hpp"
+
+namespace stepcast::collective {
+namespace {
+
+constexpr std::array<std::string_view, 8> kKindNames = {"all_reduce", "all_gather", "reduce_scatter",
+                                                        "broadcast",  "reduce",     "all_to_all",
+                                                        "send_recv",  "barrier"};
+
+constexpr std::array<std::string_view, 8> kActionNames = {"send",
+                                                          "recv",
+                                                          "copy",
+                                                          "reduce",
+                                                          "recv_copy_send",
+                                                          "recv_reduce_send",
+                                                          "recv_reduce_copy",
+                                                          "recv_reduce_copy_send"};
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  STEPCAST_CHECK(index < kKindNames.size(), "collective kind {}", index);
+  return kKindNames[index];
+}
+
+const std::vector<std::string>& kind_names() {
+  static const std::vector<std::string> names(kKindNames.begin(), kKindNames.end());
+  return names;
+}
+
+double bus_factor(Kind kind, std::uint32_t members) {
+  STEPCAST_CHECK(members >= 1, "a collective without members");
+  const double n = members;
+  switch (kind) {
+    case Kind::kAllReduce: return 2 * (n - 1) / n;
+    case Kind::kAllGather:
+    case Kind::kReduceScatter:
+    case Kind::kAllToAll: return (n - 1) / n;
+    case Kind::kBroadcast:
+    case Kind::kReduce:
+    case Kind::kSendRecv:
+    case Kind::kBarrier: return 1;
+  }
+  return 1;
+}
+
+bool receives(Action action) {
+  return action != Action::kSend && action != Action::kCopy && action != Action::kReduce;
+}
+
+bool sends(Action action) {
+  return action == Action::kSend || action == Action::kRecvCopySend || action == Action::kRecvReduceSend ||
+         action == Action::kRecvReduceCopySend;
+}
+
+std::string_view name_of(Action action) {
+  const auto index = static_cast<std::size_t>(action);
+  STEPCAST_CHECK(index < kActionNames.size(), "schedule action {}", index);
+  return kActionNames[index];
+}
+
+}  // namespace stepcast::collective

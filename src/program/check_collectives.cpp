@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/fingerprint.hpp"
+#include "program/findings.hpp"
+#include "program/interfaces.hpp"
+#include "program/word.hpp"
+
+namespace stepcast::program {
+namespace {
+
+// What all members must agree on. Uneven splits differ from member to member, and so do their sizes.
+std::uint64_t symbol_of(const Operation& op, const CollectiveDetail& detail) {
+  std::uint64_t symbol = mix(static_cast<std::uint64_t>(detail.kind), detail.root);
+  symbol = mix(symbol, static_cast<std::uint64_t>(op.meaning));
+  const std::int64_t bytes = detail.splits.empty() ? op.bytes : -1;
+  return mix(symbol, static_cast<std::uint64_t>(bytes));
+}
+
+Word word_of(const Program& program, const Interface& interface) {
+  return Word(program, [&](std::uint32_t i) -> std::optional<std::uint64_t> {
+    const Operation& op = program.operations[i];
+    if (op.kind != OpKind::kCollective ||
+        !std::binary_search(interface.slots.begin(), interface.slots.end(), op.target)) {
+      return std::nullopt;
+    }
+    return symbol_of(op, program.collectives[op.detail]);
+  });
+}
+
+std::string collective_text(const Program& program, std::uint32_t operation) {
+  const Operation& op = program.operations[operation];
+  const CollectiveDetail& detail = program.collectives[op.detail];
+  std::string text(collective::name_of(detail.kind));
+  text += op.meaning == BytesMeaning::kUnknown ? " of unknown size"
+                                               : fmt::format(" of {}", exact_text(Bytes(op.bytes)));
+  if (op.meaning == BytesMeaning::kPerRank) {
+    text += " per rank";
+  }
+  if (detail.kind == collective::Kind::kBroadcast || detail.kind == collective::Kind::kReduce) {
+    text += fmt::format(" with root {}", detail.root);
+  }
+  return text;
+}
+
+class CollectiveCheck {
+ public:
+  CollectiveCheck(const Programs& programs, config::Diagnostics& diagnostics)
+      : programs_(programs),
+        diagnostics_(diagnostics),
+        meetings_(programs, SlotKind::kGroup, {OpKind::kCollective}) {}
+
+  void run() {
+    std::map<Digest, std::uint32_t> known{{Digest{}, 0}};
+    for (const Interface& interface : meetings_.interfaces()) {
+      Word word = word_of(programs_.programs[interface.program], interface);
+      const auto at = known.try_emplace(word.digest(), static_cast<std::uint32_t>(known.size())).first;
+      class_of_.push_back(at->second);
+      word_of_.push_back(std::move(word));
+    }
+    check_all_groups();
+    add_findings(diagnostics_, programs_, findings_, "ranks");
+  }
+
+ private:
+  // How a rank takes part in the group at hand.
+  struct Part {
+    std::uint32_t rank = 0;
+    std::uint32_t interface = Operation::kNone;
+  };
+
+  void check_all_groups() {
+    std::vector<const Meeting*> by_group;
+    by_group.reserve(meetings_.all().size());
+    for (const Meeting& meeting : meetings_.all()) {
+      by_group.push_back(&meeting);
+    }
+    std::stable_sort(by_group.begin(), by_group.end(),
+                     [](const Meeting* a, const Meeting* b) { return a->other < b->other; });
+    std::vector<std::uint32_t> interface_of(programs_.ranks, Operation::kNone);
+    for (std::size_t i = 0; i < by_group.size();) {
+      const std::uint32_t group = by_group[i]->other;
+      const std::size_t begin = i;
+      for (; i < by_group.size() && by_group[i]->other == group; ++i) {
+        interface_of[by_group[i]->rank] = by_group[i]->interface;
+      }
+      check_members(group, interface_of);
+      for (std::size_t k = begin; k < i; ++k) {
+        const Meeting& meeting = *by_group[k];
+        if (interface_of[meeting.rank] != Operation::kNone) {  // members have been cleared
+          outsider(group, meeting);
+          interface_of[meeting.rank] = Operation::kNone;
+        }
+      }
+    }
+  }
+
+  void check_members(std::uint32_t group, std::vector<std::uint32_t>& interface_of) {
+    const std::vector<RankId> members = programs_.groups[GroupId{group}].ranks();
+    Part first;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::uint32_t rank = members[i].index();
+      const Part part{rank, std::exchange(interface_of[rank], Operation::kNone)};
+      if (i == 0) {
+        first = part;
+      } else {
+        compare(group, first, part);
+      }
+      if (part.interface != Operation::kNone) {
+        check_details(group, members.size(), part);
+      }
+    }
+  }
+
+  void compare(std::uint32_t group, const Part& first, const Part& part) {
+    const std::pair<std::uint32_t, std::uint32_t> key{class_of(first), class_of(part)};
+    if (key.first != key.second) {
+      record(mismatches_, key, [&] { return mismatch(group, first, part); });
+    }
+  }
+
+  // Roots and splits fit the size of the group; once for each interface and size.
+  void check_details(std::uint32_t group, std::size_t members, const Part& part) {
+    const auto [at, is_new] = detail_checks_.try_emplace({part.interface, members});
+    if (!is_new) {
+      for (const std::size_t finding : at->second) {
+        ++findings_[finding].cases;
+      }
+      return;
+    }
+    const Interface& interface = meetings_.interfaces()[part.interface];
+    const Program& program = programs_.programs[interface.program];
+    for (std::uint32_t i = 0; i < program.operations.size(); ++i) {
+      const Operation& op = program.operations[i];
+      if (op.kind != OpKind::kCollective ||
+          !std::binary_search(interface.slots.begin(), interface.slots.end(), op.target)) {
+        continue;
+      }
+      const CollectiveDetail& detail = program.collectives[op.detail];
+      std::string problem;
+      if (detail.root >= members) {
+        problem = fmt::format("has root {} in {} of {} members", detail.root, group_text(group), members);
+      } else if (!detail.splits.empty() && detail.splits.size() != members) {
+        problem = fmt::format("has {} splits for {} of {} members", detail.splits.size(), group_text(group),
+                              members);
+      } else if (!detail.splits.empty() &&
+                 std::accumulate(detail.splits.begin(), detail.splits.end(), Bytes{}) != Bytes(op.bytes)) {
+        problem = fmt::format("has splits that do not add up to its {}", exact_text(Bytes(op.bytes)));
+      } else {
+        continue;
+      }
+      at->second.push_back(findings_.size());
+      findings_.push_back({interface.program, i,
+                           fmt::format("{} {} (rank {})", describe(program, i), problem, part.rank),
+                           "correct it: roots count from 0, splits are one size per member"});
+    }
+  }
+
+  void outsider(std::uint32_t group, const Meeting& meeting) {
+    record(outsiders_, {group, meeting.interface}, [&] {
+      const std::uint32_t which = programs_.program_of[meeting.rank];
+      const std::uint32_t operation = word_of_[meeting.interface].operation_at(0);
+      return RankFinding{which, operation,
+                         fmt::format("rank {} joins {} by {} but is not a member of it", meeting.rank,
+                                     group_text(group), describe(programs_.programs[which], operation)),
+                         "add it to the group, or give this rank a group that holds it"};
+    });
+  }
+
+  RankFinding mismatch(std::uint32_t group, const Part& a, const Part& b) const {
+    const Word& word_a = word(a);
+    const Word& word_b = word(b);
+    const std::uint32_t program_a = programs_.program_of[a.rank];
+    const std::uint32_t program_b = programs_.program_of[b.rank];
+    const std::uint64_t at = first_difference(word_a, word_b);
+    if (at < word_a.length() && at < word_b.length()) {
+      const std::uint32_t op_a = word_a.operation_at(at);
+      const std::uint32_t op_b = word_b.operation_at(at);
+      return {program_b, op_b,
+              fmt::format("collective number {} of {}: rank {} runs {} ({}), rank {} runs {} ({})", at + 1,
+                          group_text(group), b.rank, collective_text(programs_.programs[program_b], op_b),
+                          describe(programs_.programs[program_b], op_b), a.rank,
+                          collective_text(programs_.programs[program_a], op_a),
+                          describe_with_place(programs_.programs[program_a], op_a)),
+              "give all members the same collectives in the same order"};
+    }
+    const bool b_is_short = at == word_b.length();
+    const Part& longer = b_is_short ? a : b;
+    const Part& shorter = b_is_short ? b : a;
+    const std::uint32_t which = programs_.program_of[longer.rank];
+    const std::uint32_t operation = word(longer).operation_at(at);
+    return {
+        which, operation,
+        fmt::format(
+            "rank {} joins {} of the {} collectives that rank {} runs on {}; the first it misses is {} ({})",
+            shorter.rank, at, word(longer).length(), longer.rank, group_text(group),
+            describe(programs_.programs[which], operation),
+            collective_text(programs_.programs[which], operation)),
+        "let every member join every collective of its group"};
+  }
+
+  template <class Make>
+  void record(std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>& known,
+              std::pair<std::uint32_t, std::uint32_t> key,
+              const Make& make) {
+    const auto [at, is_new] = known.try_emplace(key, findings_.size());
+    if (is_new) {
+      findings_.push_back(make());
+    } else {
+      ++findings_[at->second].cases;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t class_of(const Part& part) const {
+    return part.interface == Operation::kNone ? 0 : class_of_[part.interface];
+  }
+  [[nodiscard]] const Word& word(const Part& part) const {
+    return part.interface == Operation::kNone ? silence_ : word_of_[part.interface];
+  }
+  [[nodiscard]] std::string group_text(std::uint32_t group) const {
+    return group < programs_.group_names.size() && !programs_.group_names[group].empty()
+               ? fmt::format("group \"{}\"", programs_.group_names[group])
+               : fmt::format("group {}", group);
+  }
+
+  const Programs& programs_;
+  config::Diagnostics& diagnostics_;
+  Meetings meetings_;
+  Word silence_;                         // of a rank that joins nothing: class 0
+  std::vector<Word> word_of_;            // by interface
+  std::vector<std::uint32_t> class_of_;  // by interface: equal words have equal classes
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> mismatches_;  // by classes of both
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> outsiders_;   // by group and interface
+  std::map<std::pair<std::uint32_t, std::size_t>, std::vector<std::size_t>> detail_checks_;
+  std::vector<RankFinding> findings_;
+};
+
+}  // namespace
+
+void check_collectives(const Programs& programs, config::Diagnostics& diagnostics) {
+  CollectiveCheck(programs, diagnostics).run();
+}
+
+}  // namespace stepcast::program

@@ -1,0 +1,456 @@
+#include "replay/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace stepcast::replay {
+namespace {
+
+using engine::Priority;
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+TimePoint at(std::int64_t ps) {
+  return TimePoint::from_start(Duration::from_ps(ps));
+}
+
+}  // namespace
+
+Simulation::Simulation(const program::Programs& programs,
+                       const routing::Router& router,
+                       const Partition& partition,
+                       const Placement& placement,
+                       const compute::Model& compute,
+                       const ExecutorOptions& options)
+    : programs_(programs),
+      router_(router),
+      partition_(partition),
+      options_(options),
+      accounting_(partition.representative.size()),
+      finish_(partition.representative.size()) {
+  for (const program::Program& program : programs.programs) {
+    compiled_.push_back(compile(program, compute, router.cluster().host.accelerator));
+  }
+  for (const routing::Resource& resource : router.resources()) {
+    network_.add_resource(resource.bytes_per_second);
+  }
+  wiring_ = wire(programs, placement, router, partition, compiled_, options.form, network_);
+  sites_.resize(wiring_.sites.size());
+  for (std::size_t site = 0; site < sites_.size(); ++site) {
+    sites_[site].posted.assign(wiring_.sites[site].members, 0);
+  }
+  for (std::uint32_t cls = 0; cls < partition.representative.size(); ++cls) {
+    ClassState state;
+    state.program = programs.program_of[partition.representative[ClassId{cls}].index()];
+    state.first_stream = static_cast<std::uint32_t>(streams_.size());
+    state.first_signal = static_cast<std::uint32_t>(signals_.size());
+    const CompiledProgram& compiled = compiled_[state.program];
+    state.open_streams = static_cast<std::uint32_t>(compiled.streams.size());
+    for (std::size_t index = 0; index < compiled.streams.size(); ++index) {
+      StreamState stream;
+      stream.cls = cls;
+      stream.index = static_cast<std::uint16_t>(index);
+      streams_.push_back(stream);
+    }
+    signals_.resize(signals_.size() + compiled.signals);
+    open_classes_ += state.open_streams > 0 ? 1 : 0;
+    classes_.push_back(state);
+    gpu_of_.push_back(placement[partition.representative[ClassId{cls}]]);
+  }
+  const auto& faults = router.cluster().faults;
+  fault_active_.assign(faults.size(), false);
+  for (std::uint32_t fault = 0; fault < faults.size(); ++fault) {
+    queue_.schedule(faults[fault].at, Priority::kCapacity, kFault, fault, 0, fault, 1);
+    if (faults[fault].until != TimePoint::never()) {
+      queue_.schedule(faults[fault].until, Priority::kCapacity, kFault, fault, 0, fault, 0);
+    }
+  }
+}
+
+Timeline Simulation::run() {
+  while (queue_.next_time() == at(0)) {  // faults present from the start, before anything is timed
+    const engine::Event event = queue_.pop();
+    apply_fault(event.first, event.second != 0);
+  }
+  for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
+    ready_.push_back(stream);
+  }
+  drain();
+  network_.resolve(at(0));
+  for (;;) {
+    const std::int64_t next = std::min(queue_.next_time().ps(), network_.next_completion().ps());
+    // Faults beyond the last operation change nothing: the step is over.
+    if (next == kNever || open_classes_ == 0) {
+      break;
+    }
+    now_ = next;
+    do {
+      if (network_.next_completion().ps() == now_) {
+        completions_.clear();
+        network_.take_completed(at(now_), completions_);
+        for (const network::Completion& completion : completions_) {
+          complete(completion);
+        }
+      }
+      do {
+        while (queue_.next_time().ps() == now_) {
+          const engine::Event event = queue_.pop();
+          switch (static_cast<EventKind>(event.key.kind)) {
+            case kComputeDone:
+              if (streams_[event.first].generation == event.second && streams_[event.first].computing) {
+                finish_head(event.first);
+              }
+              break;
+            case kLaunchSignal: {
+              const auto& [total, path] = launch_paths_[event.second];
+              raise(event.key.colour, event.first, path, total);
+              free_launch_paths_.push_back(event.second);
+              break;
+            }
+            case kTransferStart: start_transfer(event.first); break;
+            case kMemberDone: finish_member(event.first, event.second); break;
+            case kStepArrived: step_arrived(event.first, event.second); break;
+            case kMemberReady: member_ready(event.first, event.second); break;
+            case kFault: apply_fault(event.first, event.second != 0); break;
+          }
+        }
+        drain();
+      } while (queue_.next_time().ps() == now_);
+      network_.resolve(at(now_));
+    } while (network_.next_completion().ps() == now_);
+  }
+  if (open_classes_ != 0) {
+    throw InputError(stall_text());
+  }
+  return collect();
+}
+
+void Simulation::drain() {
+  for (std::size_t next = 0; next < ready_.size(); ++next) {
+    advance(ready_[next]);
+  }
+  ready_.clear();
+}
+
+void Simulation::advance(std::uint32_t id) {
+  StreamState& stream = streams_[id];
+  if (stream.running || stream.finished) {
+    return;
+  }
+  ClassState& cls = classes_[stream.cls];
+  const CompiledProgram& program = compiled_[cls.program];
+  const std::vector<Instruction>& instructions = program.streams[stream.index];
+  for (;;) {
+    while (stream.pc < instructions.size() && instructions[stream.pc].kind != Instruction::Kind::kOperation) {
+      next_instruction(stream);
+    }
+    if (stream.pc == instructions.size()) {
+      stream.finished = true;
+      if (--cls.open_streams == 0) {
+        finish_[ClassId{stream.cls}] = at(now_);
+        --open_classes_;
+      }
+      return;
+    }
+    const std::uint32_t operation = instructions[stream.pc].operation;
+    const CompiledOperation& op = program.operations[operation];
+    if (!dependencies_hold(stream, op)) {
+      return;
+    }
+    start_head(id, operation, op);
+    if (stream.running) {
+      return;
+    }
+  }
+}
+
+void Simulation::next_instruction(StreamState& stream) {
+  const Instruction& edge = compiled_[classes_[stream.cls].program].streams[stream.index][stream.pc];
+  const std::size_t depth = edge.depth;
+  if (edge.kind == Instruction::Kind::kLoopBegin) {
+    stream.iteration[depth] = 0;
+    stream.linear[depth + 1] = stream.linear[depth] * edge.count;
+    ++stream.pc;
+    return;
+  }
+  if (++stream.iteration[depth] < edge.count) {
+    ++stream.linear[depth + 1];
+    stream.pc = edge.body;
+  } else {
+    ++stream.pc;
+  }
+}
+
+bool Simulation::dependencies_hold(StreamState& stream, const CompiledOperation& op) {
+  const ClassState& cls = classes_[stream.cls];
+  const CompiledProgram& program = compiled_[cls.program];
+  for (; stream.next_dependency < op.dependency_count; ++stream.next_dependency) {
+    const CompiledDependency& wait = program.dependencies[op.first_dependency + stream.next_dependency];
+    Signal& signal = signals_[cls.first_signal + wait.signal];
+    if (signal.count < (stream.linear[wait.shared] + 1) * wait.multiplier) {
+      stream.next_waiter = signal.waiter;
+      signal.waiter = static_cast<std::uint32_t>(&stream - streams_.data());
+      return false;
+    }
+  }
+  stream.next_dependency = 0;
+  return true;
+}
+
+void Simulation::start_head(std::uint32_t id, std::uint32_t operation, const CompiledOperation& op) {
+  StreamState& stream = streams_[id];
+  stream.running = true;
+  stream.head_start = now_;
+  stream.head_active = now_;
+  ++operations_;
+  if (op.start_signal != kNone) {
+    raise(stream.cls, op.start_signal, stream.path, stream.path_total);
+  }
+  const std::uint32_t program = classes_[stream.cls].program;
+  if (wiring_.endpoint_index[program][operation] != kNone) {
+    arrive(id, operation);
+    return;
+  }
+  if (op.duration_ps == 0) {
+    finish_head(id);
+    ready_.pop_back();  // the caller goes on with this stream itself
+    return;
+  }
+  stream.computing = op.work != kNone;
+  stream.in_flight = true;
+  accounting_.begin(stream.cls, op.activity, now_);
+  stream.remaining_ps = static_cast<double>(op.duration_ps);
+  stream.remaining_since = now_;
+  if (stream.computing) {
+    schedule_compute(id);
+  } else {
+    stream.computing = true;  // delays and copies end by the same event, at speed 1
+    ++stream.generation;
+    queue_.schedule(at(now_ + op.duration_ps), Priority::kCompute, kComputeDone, operation, stream.cls, id,
+                    stream.generation);
+  }
+}
+
+void Simulation::schedule_compute(std::uint32_t id) {
+  StreamState& stream = streams_[id];
+  ++stream.generation;
+  const double wall = std::ceil(stream.remaining_ps / classes_[stream.cls].speed);
+  queue_.schedule(at(now_ + static_cast<std::int64_t>(wall)), Priority::kCompute, kComputeDone,
+                  head_operation(stream), stream.cls, id, stream.generation);
+}
+
+std::uint32_t Simulation::head_operation(const StreamState& stream) const {
+  return compiled_[classes_[stream.cls].program].streams[stream.index][stream.pc].operation;
+}
+
+void Simulation::finish_head(std::uint32_t id) {
+  StreamState& stream = streams_[id];
+  const ClassState& cls = classes_[stream.cls];
+  const CompiledProgram& program = compiled_[cls.program];
+  const std::uint32_t operation = head_operation(stream);
+  const CompiledOperation& op = program.operations[operation];
+  if (stream.in_flight) {
+    accounting_.end(stream.cls, op.activity, now_);
+    stream.in_flight = false;
+  }
+  if (stream.computing) {
+    const std::int64_t elapsed = now_ - stream.head_start;
+    if (op.work != kNone) {
+      const PathParts& parts = program.works[op.work];
+      for (std::size_t part = 0; part < compute::kCostClasses; ++part) {
+        stream.path[part] += parts[part];
+      }
+      stream.path[static_cast<std::size_t>(PathPart::kOther)] += elapsed - op.duration_ps;  // a slow device
+    } else {
+      stream.path[static_cast<std::size_t>(op.part)] += elapsed;
+    }
+    stream.path_total = now_;
+    stream.computing = false;
+  }
+  const Instruction& instruction = program.streams[stream.index][stream.pc];
+  const std::uint64_t iteration = stream.linear[instruction.depth];
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(stream.head_start), static_cast<std::uint64_t>(now_));
+  hash = mix(hash, (static_cast<std::uint64_t>(cls.program) << 32U) | operation);
+  hash = mix(hash, iteration);
+  fingerprint_.add(hash, partition_.size[ClassId{stream.cls}]);
+  if (options_.record_timeline && (options_.record_classes.empty() || options_.record_classes[stream.cls])) {
+    if (intervals_.size() >= options_.max_intervals) {
+      throw UnsupportedError(
+          fmt::format("the timeline has more than {} operations, too many to record; use fewer ranks or "
+                      "micro-batches, or "
+                      "leave out --trace",
+                      options_.max_intervals));
+    }
+    intervals_.push_back({ClassId{stream.cls}, OpId{operation}, static_cast<std::uint32_t>(iteration),
+                          at(stream.head_start), at(stream.head_active), at(now_)});
+  }
+  stream.running = false;
+  ++stream.pc;
+  if (op.finish_signal != kNone) {
+    raise(stream.cls, op.finish_signal, stream.path, stream.path_total);
+  }
+  if (op.launch_signal != kNone) {
+    const std::int64_t latency = router_.cluster().host.accelerator.launch_per_kernel.ps();
+    std::uint32_t slot = 0;
+    if (free_launch_paths_.empty()) {
+      slot = static_cast<std::uint32_t>(launch_paths_.size());
+      launch_paths_.emplace_back();
+    } else {
+      slot = free_launch_paths_.back();
+      free_launch_paths_.pop_back();
+    }
+    launch_paths_[slot] = {now_ + latency, stream.path};
+    launch_paths_[slot].second[static_cast<std::size_t>(PathPart::kLaunch)] +=
+        latency + now_ - stream.path_total;
+    queue_.schedule(at(now_ + latency), Priority::kRelease, kLaunchSignal, operation, stream.cls,
+                    op.launch_signal, slot);
+  }
+  ready_.push_back(id);
+}
+
+void Simulation::raise(std::uint32_t cls,
+                       std::uint32_t index,
+                       const PathParts& path,
+                       std::int64_t path_total) {
+  Signal& signal = signals_[classes_[cls].first_signal + index];
+  ++signal.count;
+  std::uint32_t waiter = signal.waiter;
+  signal.waiter = kNone;
+  while (waiter != kNone) {
+    StreamState& stream = streams_[waiter];
+    const std::uint32_t next = stream.next_waiter;
+    stream.next_waiter = kNone;
+    if (path_total > stream.path_total) {
+      stream.path = path;
+      stream.path_total = path_total;
+    }
+    ready_.push_back(waiter);
+    waiter = next;
+  }
+}
+
+void Simulation::apply_fault(std::uint32_t index, bool begins) {
+  const auto& faults = router_.cluster().faults;
+  fault_active_[index] = begins;
+  const topology::Fault& fault = faults[index];
+  if (fault.target == topology::Fault::Target::kLink) {
+    for (const ResourceId resource : router_.resources_of(fault)) {
+      double capacity = router_.resources()[resource.index()].bytes_per_second;
+      for (std::size_t other = 0; other < faults.size(); ++other) {
+        if (fault_active_[other] && faults[other].target == topology::Fault::Target::kLink) {
+          const auto touched = router_.resources_of(faults[other]);
+          if (std::find(touched.begin(), touched.end(), resource) != touched.end()) {
+            capacity *= faults[other].factor;
+          }
+        }
+      }
+      network_.set_capacity(resource, capacity, at(now_));
+    }
+    return;
+  }
+  for (std::uint32_t cls = 0; cls < classes_.size(); ++cls) {
+    if (gpu_of_[cls] != fault.gpu) {
+      continue;
+    }
+    double speed = 1;
+    for (std::size_t other = 0; other < faults.size(); ++other) {
+      if (fault_active_[other] && faults[other].target == topology::Fault::Target::kGpu &&
+          faults[other].gpu == fault.gpu) {
+        speed *= faults[other].factor;
+      }
+    }
+    const double before = classes_[cls].speed;
+    classes_[cls].speed = speed;
+    const std::uint32_t first = classes_[cls].first_stream;
+    const CompiledProgram& program = compiled_[classes_[cls].program];
+    for (std::uint32_t id = first; id < first + program.streams.size(); ++id) {
+      StreamState& stream = streams_[id];
+      if (stream.computing && program.operations[head_operation(stream)].work != kNone) {
+        stream.remaining_ps -= static_cast<double>(now_ - stream.remaining_since) * before;
+        stream.remaining_ps = std::max(stream.remaining_ps, 0.0);
+        stream.remaining_since = now_;
+        schedule_compute(id);
+      }
+    }
+  }
+}
+
+Timeline Simulation::collect() {
+  Timeline timeline;
+  timeline.finish = finish_;
+  for (std::uint32_t cls = 0; cls < finish_.size(); ++cls) {
+    if (!timeline.last_class.valid() || finish_[ClassId{cls}] > timeline.end) {
+      timeline.end = finish_[ClassId{cls}];
+      timeline.last_class = ClassId{cls};
+    }
+  }
+  timeline.busy.resize(finish_.size());
+  for (std::uint32_t cls = 0; cls < finish_.size(); ++cls) {
+    timeline.busy[ClassId{cls}] = Duration::from_ps(accounting_.busy(cls));
+  }
+  if (timeline.last_class.valid()) {
+    const auto& spent = accounting_.close(timeline.last_class.index(), timeline.end.ps());
+    const auto& path = path_of(timeline.last_class.index());
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      timeline.breakdown[i] = Duration::from_ps(spent[i]);
+    }
+    for (std::size_t i = 0; i < kPathParts; ++i) {
+      timeline.critical_path[i] = Duration::from_ps(path[i]);
+    }
+  }
+  const double seconds = timeline.end.since_start().seconds();
+  std::vector<TierUse> tiers;
+  for (const std::string& tier : router_.topology().tiers()) {
+    tiers.push_back({tier, 0, 0, 0});
+  }
+  const auto resources = router_.resources();
+  for (std::uint32_t index = 0; index < resources.size(); ++index) {
+    const ResourceId id{index};
+    TierUse& tier = tiers.at(resources[index].tier);
+    const auto bytes = static_cast<double>(network_.bytes(id));
+    tier.bytes += bytes;
+    if (seconds > 0 && resources[index].bytes_per_second > 0) {
+      tier.utilisation = std::max(tier.utilisation, bytes / (resources[index].bytes_per_second * seconds));
+    }
+    tier.peak = std::max(tier.peak, network_.peak_utilisation(id));
+  }
+  timeline.tiers = std::move(tiers);
+  std::stable_sort(intervals_.begin(), intervals_.end(), [](const Interval& a, const Interval& b) {
+    return a.rank_class != b.rank_class ? a.rank_class < b.rank_class : a.start < b.start;
+  });
+  timeline.intervals = std::move(intervals_);
+  timeline.fingerprint = fingerprint_.value();
+  timeline.operations = operations_;
+  timeline.events = queue_.scheduled();
+  timeline.resolves = network_.resolves();
+  timeline.solved_activities = network_.solved_activities();
+  timeline.ranks = programs_.ranks;
+  timeline.classes = static_cast<std::uint32_t>(partition_.representative.size());
+  return timeline;
+}
+
+const PathParts& Simulation::path_of(std::uint32_t cls) const {
+  const ClassState& state = classes_[cls];
+  const StreamState* last = &streams_[state.first_stream];
+  for (std::uint32_t id = state.first_stream;
+       id < state.first_stream + compiled_[state.program].streams.size(); ++id) {
+    if (streams_[id].path_total > last->path_total) {
+      last = &streams_[id];
+    }
+  }
+  return last->path;
+}
+
+Timeline execute(const program::Programs& programs,
+                 const Placement& placement,
+                 const routing::Router& router,
+                 const compute::Model& compute,
+                 const Partition& partition,
+                 const ExecutorOptions& options) {
+  return Simulation(programs, router, partition, placement, compute, options).run();
+}
+
+}  // namespace stepcast::replay

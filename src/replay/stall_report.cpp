@@ -1,0 +1,106 @@
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "replay/simulation.hpp"
+
+// Who waits for what when nothing can happen any more.
+namespace stepcast::replay {
+
+std::string Simulation::describe_operation(const StreamState& stream, std::uint32_t operation) const {
+  const program::Program& program = programs_.programs[classes_[stream.cls].program];
+  const program::Operation& op = program.operations[operation];
+  std::string id = fmt::format("{}", operation);
+  std::string where;
+  if (op.place != program::Operation::kNone) {
+    const program::SourcePlace& place = program.places[op.place];
+    if (!place.id.empty()) {
+      id = fmt::format("\"{}\"", place.id);
+    }
+    if (!place.file.empty()) {
+      where = fmt::format(" at {}:{}", place.file, place.offset);
+    }
+  } else if (op.label != program::Operation::kNone) {
+    id = fmt::format("{} \"{}\"", operation, program.labels[op.label].name);
+  }
+  return fmt::format("rank {}, operation {} ({}{})", partition_.representative[ClassId{stream.cls}].index(),
+                     id, program::name_of(op.kind), where);
+}
+
+std::string Simulation::describe_wait(const StreamState& stream) const {
+  const ClassState& cls = classes_[stream.cls];
+  const program::Program& program = programs_.programs[cls.program];
+  const std::uint32_t operation = head_operation(stream);
+  if (!stream.running) {
+    const program::Operation& op = program.operations[operation];
+    const std::uint32_t before = program.dependencies[op.first_dependency + stream.next_dependency].operation;
+    return fmt::format("waits for its own {}", describe_operation(stream, before));
+  }
+  const Endpoint& endpoint = wiring_.endpoints[stream.cls][wiring_.endpoint_index[cls.program][operation]];
+  const Site& site = wiring_.sites[endpoint.site];
+  const SiteState& state = sites_[endpoint.site];
+  for (const std::uint32_t index : state.open) {
+    if (index == kNone) {
+      continue;
+    }
+    const Instance& instance = instances_[index];
+    std::vector<bool> here(site.members, false);
+    bool mine = false;
+    for (const Arrival& arrival : instance.arrivals) {
+      here[arrival.member] = true;
+      mine = mine || &streams_[arrival.stream] == &stream;
+    }
+    if (!mine) {
+      continue;
+    }
+    if (instance.started) {
+      return "is in a transfer that makes no progress: a link on its path is down for good (see faults)";
+    }
+    if (site.kind == Site::Kind::kMessages) {
+      return endpoint.member == 0 ? fmt::format("waits for rank {} to receive message {} (tag {})",
+                                                site.receiver, instance.sequence + 1, site.tag)
+                                  : fmt::format("waits for rank {} to send message {} (tag {})", site.sender,
+                                                instance.sequence + 1, site.tag);
+    }
+    std::string missing;
+    std::size_t shown = 0;
+    for (std::uint32_t member = 0; member < site.members && shown < 8; ++member) {
+      if (!here[member]) {
+        missing += fmt::format("{}{}", shown == 0 ? "" : ", ",
+                               partition_.representative[site.classes[member]].index());
+        ++shown;
+      }
+    }
+    const std::string& name =
+        site.group < programs_.group_names.size() ? programs_.group_names[site.group] : std::string();
+    return fmt::format("waits in call {} on group {} for rank(s) {}", instance.sequence + 1,
+                       name.empty() ? fmt::format("{}", site.group) : fmt::format("\"{}\"", name), missing);
+  }
+  return "waits";
+}
+
+std::string Simulation::stall_text() const {
+  constexpr std::size_t kMostLines = 12;
+  std::size_t waiting = 0;
+  std::string lines;
+  for (const StreamState& stream : streams_) {
+    if (stream.finished) {
+      continue;
+    }
+    if (waiting++ < kMostLines) {
+      lines +=
+          fmt::format("\n  {} {}", describe_operation(stream, head_operation(stream)), describe_wait(stream));
+    }
+  }
+  std::string text = fmt::format(
+      "the program cannot finish: after {:.6f} s nothing can happen any more and {} stream(s) wait",
+      static_cast<double>(now_) * 1e-12, waiting);
+  text += lines;
+  if (waiting > kMostLines) {
+    text += fmt::format("\n  ... and {} more", waiting - kMostLines);
+  }
+  return text;
+}
+
+}  // namespace stepcast::replay
