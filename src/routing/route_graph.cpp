@@ -78,6 +78,7 @@ RouteGraph::RouteGraph(const topology::Topology& topology, std::span<const Fault
   colour_nodes(links);
   make_trunks();
   number_scopes();
+  make_adjacency();
 }
 
 void RouteGraph::colour_links(std::span<const Fault> faults, Links links) {
@@ -236,19 +237,11 @@ void RouteGraph::make_trunks() {
     trunk_of_link_[i] = ResourceId(static_cast<std::uint32_t>(found - trunks_.begin()));
     ++links_in[trunk_of_link_[i].index()];
   }
-  in_begin_.assign(classes_.size() + 1, 0);
   for (std::size_t t = 0; t < trunks_.size(); ++t) {
     const Trunk& trunk = trunks_[t];
     STEPCAST_CHECK(links_in[t] == classes_[trunk.from].size * trunk.links_per_node &&
                        links_in[t] % classes_[trunk.to].size == 0,
                    "trunk {} has {} links", t, links_in[t]);
-    ++in_begin_[trunk.to + 1];
-  }
-  std::partial_sum(in_begin_.begin(), in_begin_.end(), in_begin_.begin());
-  std::vector<std::uint32_t> next(in_begin_.begin(), in_begin_.end() - 1);
-  in_trunks_.resize(trunks_.size());
-  for (std::uint32_t t = 0; t < trunks_.size(); ++t) {
-    in_trunks_[next[trunks_[t].to]++] = t;
   }
 }
 
@@ -272,6 +265,33 @@ void RouteGraph::number_scopes() {
   host_distances_.resize(classes_.size());
 }
 
+void RouteGraph::make_adjacency() {
+  const auto build = [&](bool network, bool back, Adjacency& adjacency) {
+    adjacency.begin.assign(classes_.size() + 1, 0);
+    const auto visit = [&](const auto& take) {
+      for (std::uint32_t t = 0; t < trunks_.size(); ++t) {
+        const Trunk& trunk = trunks_[t];
+        const std::uint32_t at = back ? trunk.to : trunk.from;
+        const std::uint32_t other = back ? trunk.from : trunk.to;
+        const bool forwards =
+            classes_[other].scope != kNoScope && (classes_[other].scope == network_scope_) == network;
+        if (trunk.usable && trunk.network == network && forwards) {
+          take(at, Arc{t, other, classes_[other].index, trunk.cost});
+        }
+      }
+    };
+    visit([&](std::uint32_t at, const Arc&) { ++adjacency.begin[at + 1]; });
+    std::partial_sum(adjacency.begin.begin(), adjacency.begin.end(), adjacency.begin.begin());
+    std::vector<std::uint32_t> next(adjacency.begin.begin(), adjacency.begin.end() - 1);
+    adjacency.arcs.resize(adjacency.begin.back());
+    visit([&](std::uint32_t at, const Arc& arc) { adjacency.arcs[next[at]++] = arc; });
+  };
+  for (const bool network : {false, true}) {
+    build(network, false, forward_[network ? 1 : 0]);
+    build(network, true, backward_[network ? 1 : 0]);
+  }
+}
+
 std::vector<Resource> RouteGraph::resources() const {
   std::vector<Resource> resources(trunks_.size());
   for (std::size_t t = 0; t < trunks_.size(); ++t) {
@@ -291,11 +311,6 @@ std::vector<Resource> RouteGraph::resources() const {
   return resources;
 }
 
-std::span<const RouteGraph::Trunk> RouteGraph::out_trunks(std::uint32_t node_class) const {
-  const std::uint32_t begin = first_trunk_[node_class];
-  return std::span<const Trunk>(trunks_).subspan(begin, first_trunk_[node_class + 1] - begin);
-}
-
 std::uint32_t RouteGraph::scope_between(NodeId from, NodeId to) const {
   const std::uint32_t host = topology_.node(from).host;
   return host != Node::kNoHost && host == topology_.node(to).host ? host : network_scope_;
@@ -311,15 +326,10 @@ const RouteGraph::Distances& RouteGraph::distances(std::uint32_t destination, st
   using Entry = std::pair<std::uint32_t, std::uint32_t>;  // (distance, class)
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   const auto relax = [&](std::uint32_t node_class, std::uint32_t base) {
-    for (std::uint32_t i = in_begin_[node_class]; i < in_begin_[node_class + 1]; ++i) {
-      const Trunk& trunk = trunks_[in_trunks_[i]];
-      const NodeClass& from = classes_[trunk.from];
-      if (!trunk.usable || trunk.network != network || from.scope != scope) {
-        continue;
-      }
-      if (base + trunk.cost < known[from.index]) {
-        known[from.index] = base + trunk.cost;
-        queue.emplace(base + trunk.cost, trunk.from);
+    for (const Arc& arc : backward_[network ? 1 : 0].of(node_class)) {
+      if (base + arc.cost < known[arc.other_index]) {
+        known[arc.other_index] = base + arc.cost;
+        queue.emplace(base + arc.cost, arc.other);
       }
     }
   };
@@ -338,22 +348,13 @@ const RouteGraph::Distances& RouteGraph::distances(std::uint32_t destination, st
 }
 
 RouteGraph::Target RouteGraph::target(std::uint32_t destination, std::uint32_t scope) const {
-  Target target{.destination = destination, .scope = scope};
-  if (scope == network_scope_) {
+  Target target{.destination = destination, .network = scope == network_scope_};
+  if (target.network) {
     // A NIC on one leaf shares the leaf's distances with its neighbours.
-    std::uint32_t trunks = 0;
-    const Trunk* only = nullptr;
-    for (std::uint32_t i = in_begin_[destination]; i < in_begin_[destination + 1]; ++i) {
-      const Trunk& trunk = trunks_[in_trunks_[i]];
-      if (trunk.usable && trunk.network) {
-        ++trunks;
-        only = &trunk;
-      }
-    }
-    if (trunks == 1 && classes_[only->from].scope == network_scope_ && classes_[only->from].size == 1) {
-      target.tail = only->cost;
-      target.before = only->from;
-      target.distances = &distances(only->from, scope);
+    const std::span<const Arc> before = backward_[1].of(destination);
+    if (before.size() == 1 && classes_[destination].scope == kNoScope) {
+      target.tail = before.front().cost;
+      target.distances = &distances(before.front().other, scope);
       return target;
     }
   }
@@ -361,26 +362,30 @@ RouteGraph::Target RouteGraph::target(std::uint32_t destination, std::uint32_t s
   return target;
 }
 
-std::uint32_t RouteGraph::distance_over(const Trunk& trunk, const Target& target) const {
-  if (!trunk.usable || trunk.network != (target.scope == network_scope_)) {
-    return kFar;
+template <class Visit>
+void RouteGraph::for_each_next(std::uint32_t node_class, const Target& target, const Visit& visit) const {
+  const auto begin = trunks_.begin() + first_trunk_[node_class];
+  const auto end = trunks_.begin() + first_trunk_[node_class + 1];
+  const auto direct =
+      std::lower_bound(begin, end, target.destination,
+                       [](const Trunk& trunk, std::uint32_t destination) { return trunk.to < destination; });
+  for (auto trunk = direct; trunk != end && trunk->to == target.destination; ++trunk) {
+    if (trunk->usable && trunk->network == target.network) {
+      visit(static_cast<std::uint32_t>(trunk - trunks_.begin()), trunk->cost);
+    }
   }
-  if (trunk.to == target.destination) {
-    return trunk.cost;
+  for (const Arc& arc : forward_[target.network ? 1 : 0].of(node_class)) {
+    const std::uint32_t rest = (*target.distances)[arc.other_index];
+    if (rest != kFar && arc.other != target.destination) {
+      visit(arc.trunk, arc.cost + rest + target.tail);
+    }
   }
-  const NodeClass& to = classes_[trunk.to];
-  if (to.scope != target.scope) {
-    return kFar;
-  }
-  const std::uint32_t rest = (*target.distances)[to.index];
-  return rest == kFar ? kFar : trunk.cost + rest + target.tail;
 }
 
 std::uint32_t RouteGraph::shortest(std::uint32_t node_class, const Target& target) const {
   std::uint32_t best = kFar;
-  for (const Trunk& trunk : out_trunks(node_class)) {
-    best = std::min(best, distance_over(trunk, target));
-  }
+  for_each_next(node_class, target,
+                [&](std::uint32_t /*trunk*/, std::uint32_t distance) { best = std::min(best, distance); });
   return best;
 }
 
@@ -400,23 +405,23 @@ std::optional<Path> RouteGraph::spread(NodeId from, NodeId to) const {
   }
   open[{total, start}].share = {1, 1};
   Path path;
+  std::vector<std::uint32_t> next_trunks;
   while (!open.empty()) {
     const auto [distance, node_class] = open.begin()->first;
     const Arrived arrived = open.begin()->second;
     open.erase(open.begin());
-    const std::span<const Trunk> trunks = out_trunks(node_class);
+    next_trunks.clear();
     std::uint64_t links = 0;
-    for (const Trunk& trunk : trunks) {
-      links += distance_over(trunk, goal) == distance ? trunk.links_per_node : 0;
-    }
-    for (std::size_t i = 0; i < trunks.size(); ++i) {
-      const Trunk& trunk = trunks[i];
-      if (distance_over(trunk, goal) != distance) {
-        continue;
+    for_each_next(node_class, goal, [&](std::uint32_t trunk, std::uint32_t over) {
+      if (over == distance) {
+        next_trunks.push_back(trunk);
+        links += trunks_[trunk].links_per_node;
       }
+    });
+    for (const std::uint32_t t : next_trunks) {
+      const Trunk& trunk = trunks_[t];
       const Share share = arrived.share.part(trunk.links_per_node, links);
-      path.hops.push_back({ResourceId(first_trunk_[node_class] + i),
-                           static_cast<std::uint32_t>(share.numerator),
+      path.hops.push_back({ResourceId(t), static_cast<std::uint32_t>(share.numerator),
                            static_cast<std::uint32_t>(share.denominator)});
       const Duration latency = arrived.latency + trunk.latency;
       if (trunk.to == goal.destination) {
@@ -447,11 +452,11 @@ std::optional<Path> RouteGraph::walk(NodeId from, NodeId to, const Choice& choos
   std::vector<std::uint32_t> candidates;
   while (node_class != goal.destination) {
     candidates.clear();
-    for (std::uint32_t t = first_trunk_[node_class]; t < first_trunk_[node_class + 1]; ++t) {
-      if (distance_over(trunks_[t], goal) == distance) {
-        candidates.push_back(t);
+    for_each_next(node_class, goal, [&](std::uint32_t trunk, std::uint32_t over) {
+      if (over == distance) {
+        candidates.push_back(trunk);
       }
-    }
+    });
     const auto count = static_cast<std::uint32_t>(candidates.size());
     const std::uint32_t chosen = choose(classes_[node_class].representative, count, above);
     STEPCAST_CHECK(chosen < count, "candidate {} of {}", chosen, count);

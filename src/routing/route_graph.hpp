@@ -61,6 +61,20 @@ class RouteGraph {
     bool network = false;  // not inside one host
     Duration latency;
   };
+  /// A usable trunk to (or from) a forwarding class of its scope, packed for searches.
+  struct Arc {
+    std::uint32_t trunk = 0;
+    std::uint32_t other = 0;        // class
+    std::uint32_t other_index = 0;  // its NodeClass::index
+    std::uint32_t cost = 1;
+  };
+  struct Adjacency {
+    std::vector<std::uint32_t> begin;  // by class
+    std::vector<Arc> arcs;
+    [[nodiscard]] std::span<const Arc> of(std::uint32_t node_class) const {
+      return std::span(arcs).subspan(begin[node_class], begin[node_class + 1] - begin[node_class]);
+    }
+  };
   struct NodeClass {
     NodeId representative;
     std::uint32_t size = 0;
@@ -73,22 +87,24 @@ class RouteGraph {
   /// How far every forwarding class of a scope is from a destination.
   struct Target {
     std::uint32_t destination = 0;
-    std::uint32_t scope = 0;
+    bool network = false;
     const Distances* distances = nullptr;
     std::uint32_t tail = 0;  // added: distances are to the one switch before the destination
-    std::uint32_t before = kNoScope;
   };
 
   void colour_links(std::span<const topology::Fault> faults, Links links);
   void colour_nodes(Links links);
   void make_trunks();
   void number_scopes();
+  void make_adjacency();
 
   [[nodiscard]] Target target(std::uint32_t destination, std::uint32_t scope) const;
   [[nodiscard]] const Distances& distances(std::uint32_t destination, std::uint32_t scope) const;
-  [[nodiscard]] std::uint32_t distance_over(const Trunk& trunk, const Target& target) const;
+  /// Calls visit(trunk, distance) for every usable trunk towards the target, ordered by class of its
+  /// other end, then colour; trunks straight to the destination come first.
+  template <class Visit>
+  void for_each_next(std::uint32_t node_class, const Target& target, const Visit& visit) const;
   [[nodiscard]] std::uint32_t shortest(std::uint32_t node_class, const Target& target) const;
-  [[nodiscard]] std::span<const Trunk> out_trunks(std::uint32_t node_class) const;
   [[nodiscard]] std::uint32_t scope_between(NodeId from, NodeId to) const;
 
   const topology::Topology& topology_;
@@ -98,8 +114,9 @@ class RouteGraph {
   std::vector<NodeClass> classes_;
   std::vector<Trunk> trunks_;  // by from, then to, then colour
   std::vector<std::uint32_t> first_trunk_;
-  std::vector<std::uint32_t> in_begin_;  // by class: trunks that end there
-  std::vector<std::uint32_t> in_trunks_;
+  // Inside hosts and in the network: trunks to forwarding classes, and back from them.
+  Adjacency forward_[2];
+  Adjacency backward_[2];
   std::vector<ResourceId> trunk_of_link_;
   std::uint32_t network_scope_ = 0;  // hosts are scopes 0 .. network_scope_ - 1
   std::vector<std::uint32_t> scope_size_;

@@ -33,11 +33,10 @@ constexpr std::array kOptions = {
     Option{"spines", OptionType::kInteger, "", "0", 0, 1e6,
            "spine switches of the fabric (two tiers) or of each pod (three); 0 = one per up-link of a leaf",
            ""},
-    Option{
-        "cores", OptionType::kInteger, "", "0", 0, 1e6,
-        "core switches (three tiers only); 0 = one per up-link of a spine. More cores than that form planes: "
-        "spine s is wired to plane s mod planes",
-        ""},
+    Option{"cores", OptionType::kInteger, "", "0", 0, 1e6,
+           "core switches (three tiers only); 0 = one per up-link of a spine. "
+           "More cores than up-links form planes; spine s of a pod is wired to plane s mod planes",
+           ""},
     Option{"leaf_oversubscription", OptionType::kNumber, "", "1", 1e-3, 1e6,
            "capacity down : capacity up of a full leaf", ""},
     Option{"spine_oversubscription", OptionType::kNumber, "", "1", 1e-3, 1e6,
@@ -66,24 +65,15 @@ std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
   return (a + b - 1) / b;
 }
 
-/// Cores beyond the up-links of a spine are wired as planes; false when they do not divide.
-bool plan_cores(const BuildContext& context, Bandwidth down, double ratio, std::uint32_t cores, Plan& plan) {
-  plan.spine = plan_uplinks(down, ratio, plan.port, 0);
-  const std::uint32_t ports = plan.spine.count;
-  if (cores <= ports) {
-    plan.spine = plan_uplinks(down, ratio, plan.port, cores);
-    return true;
+/// Up-links of a spine. More cores than up-links are wired as planes: as many as divide both the cores
+/// and the spines of a pod, and leave a spine at least the up-links it needs.
+void plan_cores(Bandwidth down, double ratio, std::uint32_t cores, Plan& plan) {
+  const std::uint32_t ports = plan_uplinks(down, ratio, plan.port, 0).count;
+  plan.planes = std::max(1U, cores / ports);
+  while (cores % plan.planes != 0 || plan.leaf.switches % plan.planes != 0) {
+    --plan.planes;
   }
-  plan.planes = cores / ports;
-  if (cores % ports != 0 || plan.leaf.switches % plan.planes != 0) {
-    context.fabric.error(
-        fmt::format("{} cores cannot be spread over {} spines per pod with {} up-links each", cores,
-                    plan.leaf.switches, ports),
-        fmt::format("give at most {} cores, or a multiple of {} whose number of planes divides the spines",
-                    ports, ports));
-    return false;
-  }
-  return true;
+  plan.spine = plan_uplinks(down, ratio, plan.port, cores / plan.planes);
 }
 
 bool make_plan(const BuildContext& context, Plan& plan) {
@@ -132,7 +122,8 @@ bool make_plan(const BuildContext& context, Plan& plan) {
   }
   const Bandwidth spine_down =
       times(std::int64_t{plan.leaves_per_pod} * plan.leaf.parallel, plan.leaf.capacity);
-  return plan_cores(context, spine_down, options.number("spine_oversubscription"), whole("cores"), plan);
+  plan_cores(spine_down, options.number("spine_oversubscription"), whole("cores"), plan);
+  return true;
 }
 
 NodeId add_switch(Topology::Draft& draft, std::uint8_t tier, std::uint32_t index, std::string name) {
