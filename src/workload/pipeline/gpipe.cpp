@@ -1,6 +1,6 @@
 // GPipe: every forward, then every backward.
 //
-// Scope:        pipelines of one chunk per stage; also pp = 1 (plain gradient accumulation is 1f1b).
+// Scope:        pipelines of one chunk per stage, and pp = 1.
 // Assumes:      activations of all micro-batches fit (see in_flight_chunks).
 // Not covered:  virtual stages; re-materialisation inside the schedule (job key `recompute`).
 // Source:       Huang et al., "GPipe", arXiv 1811.06965; bubble (p-1)/(m+p-1).

@@ -1,0 +1,98 @@
+#include "calibration/rows.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+
+namespace stepcast::calibration {
+namespace {
+
+std::string text_of(const config::Node& node, std::string_view key) {
+  const config::Node value = node.get(key);
+  return value.present() ? value.text() : std::string();
+}
+
+RowSource read_source(const config::Node& node) {
+  RowSource source;
+  if (!node.present()) {
+    return source;
+  }
+  node.allow_only({"title", "reference", "licence", "note"});
+  source.title = node.require("title").text();
+  source.reference = node.require("reference").text();
+  source.licence = text_of(node, "licence");
+  source.note = text_of(node, "note");
+  return source;
+}
+
+void read_measured(const config::Node& node, MeasuredRow& row) {
+  node.allow_only({"metric", "value", "statistic", "samples"});
+  const std::vector<std::string> metrics{"step_time_s"};
+  if (const config::Node metric = node.require("metric"); metric.present()) {
+    row.metric = metrics[metric.one_of(metrics)];
+  }
+  if (const config::Node value = node.require("value"); value.present()) {
+    row.measured = value.duration().seconds();
+    if (row.measured <= 0) {
+      value.error("a measured time must be positive", "give the time of one step, for example \"13.75 s\"");
+    }
+  }
+  row.statistic = text_of(node, "statistic");
+  if (const config::Node samples = node.get("samples"); samples.present()) {
+    for (const config::Node& sample : samples.items()) {
+      row.samples.push_back(sample.duration().seconds());
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<MeasuredRow> read_rows(const config::Document& document, config::Diagnostics& diagnostics) {
+  std::vector<MeasuredRow> rows;
+  const config::Node root = document.root();
+  root.allow_only({"schema_version", "source", "rows"});
+  if (const config::Node version = root.require("schema_version"); version.present()) {
+    static_cast<void>(version.integer(1, 1));  // read for its check alone
+  }
+  const RowSource source = read_source(root.require("source"));
+  std::set<std::string> ids;
+  for (const config::Node& node : root.require("rows").items()) {
+    node.allow_only(
+        {"id", "kind", "cluster", "job", "ranks", "set", "group", "measured", "software", "where", "note"});
+    MeasuredRow row;
+    row.id = node.require("id").text();
+    if (!ids.insert(row.id).second) {
+      node.require("id").error(fmt::format("row \"{}\" occurs twice", row.id), "give every row its own id");
+    }
+    const std::vector<std::string> kinds{"step"};
+    if (const config::Node kind = node.require("kind"); kind.present()) {
+      row.kind = kinds[kind.one_of(kinds)];
+    }
+    row.cluster = node.require("cluster").text();
+    row.job = node.require("job").text();
+    row.ranks = text_of(node, "ranks");
+    row.group = text_of(node, "group");
+    row.software = text_of(node, "software");
+    row.where = text_of(node, "where");
+    row.note = text_of(node, "note");
+    if (const config::Node settings = node.get("set"); settings.present()) {
+      for (const config::Node& setting : settings.items()) {
+        row.settings.push_back(setting.text());
+      }
+    }
+    if (const config::Node measured = node.require("measured"); measured.present()) {
+      read_measured(measured, row);
+    }
+    row.source = source;
+    const config::Place place = node.place();
+    row.place = fmt::format("{}:{}", place.file, place.line);
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) {
+    root.error("no rows", "add at least one measured row");
+  }
+  diagnostics.throw_if_any();
+  return rows;
+}
+
+}  // namespace stepcast::calibration

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibration/rows.hpp"
+
+namespace stepcast::calibration {
+
+/// A constant that is fitted on measured rows. Its effect: the part of the longest chain named
+/// `part` lasts in inverse proportion to it.
+struct FittedConstant {
+  std::string name;  ///< as hardware::Catalog::set_constant
+  std::string part;  ///< a replay::PathPart
+  double prior = 0;
+  double sigma = 0;  ///< of ln(value / prior)
+  double lower = 0;
+  double upper = 0;
+};
+
+/// Rows and how they are judged (validation/README.md).
+struct Suite {
+  std::string name;
+  std::string description;
+  double tolerance = 0;                   ///< of each row, fraction
+  double row_sigma = 0;                   ///< scale of ln(predicted / measured) in the fit
+  std::vector<FittedConstant> constants;  ///< empty: nothing is fitted on these rows
+  std::vector<MeasuredRow> rows;
+};
+
+/// Reads a suite and its row files (paths relative to the suite's folder). Throws InputError.
+[[nodiscard]] Suite read_suite(const std::string& path, const std::string& shown_name);
+
+/// Predicted against measured for one row and one set of constants.
+struct ValidationRow {
+  std::string id;
+  std::string metric;
+  double predicted = 0;
+  double measured = 0;
+  double error = 0;  ///< predicted / measured - 1
+  double lower = 0;  ///< band around the prediction by the row tolerance
+  double upper = 0;
+  bool within_tolerance = false;
+  std::string fold;   ///< "in_sample", or "without GROUP": constants fitted on the other groups
+  std::string group;  ///< "in_sample" or "leave_one_model_out"
+};
+
+struct ErrorSummary {
+  std::size_t count = 0;
+  double mean_abs_error = 0;
+  double median_abs_error = 0;
+  double p90_abs_error = 0;
+  double max_abs_error = 0;
+  double signed_mean_error = 0;
+  double coverage = 0;  ///< share of rows whose measured value lies in [lower, upper]
+};
+
+/// Values of the fitted constants by fold.
+struct FittedValues {
+  std::string fold;            ///< "shipped", "all rows", "without GROUP"
+  std::vector<double> values;  ///< in the order of Suite::constants
+};
+
+struct Validation {
+  std::string suite;
+  double tolerance = 0;
+  std::vector<ValidationRow> rows;  ///< in-sample rows, then held-out rows
+  ErrorSummary summary;             ///< of the held-out rows (of all rows when nothing is fitted)
+  std::vector<std::pair<std::string, ErrorSummary>> groups;
+  std::vector<std::string> constants;
+  std::vector<FittedValues> fits;
+  bool within_tolerance = true;
+};
+
+/// Predicts every row with the shipped constants, refits the constants with each group left out and
+/// predicts that group with them. Rows run side by side on `threads` threads; results do not depend
+/// on the number.
+[[nodiscard]] Validation validate(const Suite& suite, int threads);
+
+/// Error figures of some rows. REQUIRES: not empty.
+[[nodiscard]] ErrorSummary summarise(const std::vector<ValidationRow>& rows);
+
+}  // namespace stepcast::calibration

@@ -1,0 +1,145 @@
+#include "replay/step_input.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/suggestion.hpp"
+#include "config/data_path.hpp"
+#include "config/node.hpp"
+#include "hardware/catalog.hpp"
+#include "placement/placement.hpp"
+
+namespace stepcast::replay {
+namespace {
+
+const std::vector<std::string>& cluster_keys() {
+  static const std::vector<std::string> kKeys{"host", "hosts", "fabric", "storage", "faults"};
+  return kKeys;
+}
+
+const std::vector<std::string>& job_keys() {
+  static const std::vector<std::string> kKeys{"model",        "sequence",  "parallel",   "micro_batch",
+                                              "global_batch", "precision", "recompute",  "attention",
+                                              "overlap",      "bucket",    "grad_dtype", "dropout",
+                                              "checkpoint",   "name",      "description"};
+  return kKeys;
+}
+
+bool contains(const std::vector<std::string>& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+/// Splits "/a/b=value" and returns the first key; throws when it has not that form.
+struct Setting {
+  std::string pointer;
+  std::string value;
+  std::string first_key;
+};
+
+Setting split(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (text.empty() || text[0] != '/' || equals == std::string::npos) {
+    throw InputError(fmt::format(
+        "--set {}: not of the form /pointer=value; write for example --set /micro_batch=2", text));
+  }
+  Setting setting{text.substr(0, equals), text.substr(equals + 1), {}};
+  setting.first_key = setting.pointer.substr(1, setting.pointer.find('/', 1) - 1);
+  return setting;
+}
+
+void apply(const std::vector<std::string>& settings, config::Document& cluster, config::Document* job) {
+  for (const std::string& text : settings) {
+    const Setting setting = split(text);
+    if (job != nullptr && contains(job_keys(), setting.first_key)) {
+      job->set(setting.pointer, setting.value);
+    } else if (contains(cluster_keys(), setting.first_key)) {
+      cluster.set(setting.pointer, setting.value);
+    } else {
+      std::vector<std::string> known = cluster_keys();
+      if (job != nullptr) {
+        known.insert(known.end(), job_keys().begin(), job_keys().end());
+      }
+      throw InputError(fmt::format("--set {}: unknown key \"{}\"; {}", text, setting.first_key,
+                                   suggest(setting.first_key, known)));
+    }
+  }
+}
+
+}  // namespace
+
+RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks) {
+  const std::uint32_t gpus = cluster.topology.gpu_count();
+  RankChoice choice;
+  if (ranks.empty()) {
+    choice.ranks = gpus;
+    return choice;
+  }
+  config::Diagnostics diagnostics;
+  const std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, "--ranks", diagnostics);
+  diagnostics.throw_if_any();
+  choice.ranks = static_cast<std::uint32_t>(listed.size());
+  if (choice.ranks > gpus) {
+    throw InputError(
+        fmt::format("--ranks {}: {} ranks but the cluster \"{}\" has {} GPUs; use at most --ranks {}", ranks,
+                    choice.ranks, cluster.name, gpus, gpus));
+  }
+  if (placement::is_count(ranks)) {
+    return choice;
+  }
+  const auto highest = std::max_element(listed.begin(), listed.end());
+  if (highest != listed.end() && *highest >= gpus) {
+    throw InputError(
+        fmt::format("--ranks {}: GPU {} does not exist, the cluster \"{}\" has GPUs 0 to {}; list others",
+                    ranks, *highest, cluster.name, gpus - 1));
+  }
+  choice.gpus = listed;
+  return choice;
+}
+
+topology::Cluster load_cluster(const std::string& name, const std::vector<std::string>& settings) {
+  config::Diagnostics diagnostics;
+  const config::DataFile file = config::find_data("topologies", name);
+  config::Document document = config::Document::load(file.path, diagnostics, file.shown);
+  apply(settings, document, nullptr);
+  return topology::read_cluster(document, hardware::Catalog::shipped(), diagnostics);
+}
+
+StepInput load_step_input(const std::string& cluster_name,
+                          const std::string& job_name,
+                          const std::vector<std::string>& settings,
+                          const std::string& ranks) {
+  const config::DataFile cluster_file = config::find_data("topologies", cluster_name);
+  const config::DataFile job_file = config::find_data("workloads", job_name);
+  config::Diagnostics cluster_diagnostics;
+  config::Diagnostics job_diagnostics;
+  config::Document cluster_document =
+      config::Document::load(cluster_file.path, cluster_diagnostics, cluster_file.shown);
+  config::Document job_document = config::Document::load(job_file.path, job_diagnostics, job_file.shown);
+  apply(settings, cluster_document, &job_document);
+
+  // Both files are read to the end before the first error is reported.
+  std::string problems;
+  workload::Job job;
+  std::optional<topology::Cluster> cluster;
+  try {
+    cluster = topology::read_cluster(cluster_document, hardware::Catalog::shipped(), cluster_diagnostics);
+  } catch (const InputError& error) {
+    problems = error.what();
+  }
+  try {
+    job = workload::read_job(job_document, job_diagnostics);
+  } catch (const InputError& error) {
+    problems += (problems.empty() ? "" : "\n") + std::string(error.what());
+  }
+  if (!problems.empty()) {
+    throw InputError(problems);
+  }
+  RankChoice choice = choose_ranks(*cluster, ranks);
+  workload::resolve(job, choice.ranks, job_document, job_diagnostics);
+  return {std::move(*cluster), std::move(job), choice.ranks, std::move(choice.gpus)};
+}
+
+}  // namespace stepcast::replay

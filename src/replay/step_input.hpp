@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "topology/cluster.hpp"
+#include "workload/job.hpp"
+
+namespace stepcast::replay {
+
+/// A cluster and a job, read, checked against each other, ready to run.
+struct StepInput {
+  topology::Cluster cluster;
+  workload::Job job;
+  std::uint32_t ranks = 0;
+  std::vector<std::uint32_t> gpus;  ///< by rank; empty = packed from GPU 0
+};
+
+/// Loads both files (shipped names or paths). `settings` are `--set` texts "/pointer=value": the
+/// first key decides whether the cluster or the job is meant; an unknown one is refused with a
+/// suggestion. `ranks` is a `--ranks` text (a count or a list); empty = every GPU of the cluster.
+/// Throws InputError with all findings of each stage.
+[[nodiscard]] StepInput load_step_input(const std::string& cluster,
+                                        const std::string& job,
+                                        const std::vector<std::string>& settings,
+                                        const std::string& ranks);
+
+/// Loads a cluster alone; every setting must be one of its own.
+[[nodiscard]] topology::Cluster load_cluster(const std::string& cluster,
+                                             const std::vector<std::string>& settings);
+
+/// Ranks and GPUs that a `--ranks` text names on a cluster (empty text: all GPUs). Throws InputError
+/// when the cluster has fewer, naming both numbers.
+struct RankChoice {
+  std::uint32_t ranks = 0;
+  std::vector<std::uint32_t> gpus;  ///< empty = packed
+};
+[[nodiscard]] RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks);
+
+}  // namespace stepcast::replay

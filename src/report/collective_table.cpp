@@ -1,0 +1,115 @@
+#include "report/collective_table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace stepcast::report {
+namespace {
+
+/// nccl-tests' names of element types.
+std::string_view nccl_type(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFp16: return "half";
+    case DataType::kBf16: return "bfloat16";
+    case DataType::kFp32: return "float";
+    case DataType::kFp64: return "double";
+    case DataType::kInt32: return "int32";
+    case DataType::kInt64: return "int64";
+    case DataType::kFp8: return "f8e4m3";
+    default: return "int8";
+  }
+}
+
+bool reduces(collective::Kind kind) {
+  return kind == collective::Kind::kAllReduce || kind == collective::Kind::kReduceScatter ||
+         kind == collective::Kind::kReduce;
+}
+
+/// Elements per rank, as nccl-tests counts them.
+std::int64_t count_of(const CollectiveRow& row, const CollectiveSweep& sweep) {
+  const std::int64_t elements = row.bytes.count() / element_bytes(sweep.dtype);
+  const bool split = sweep.kind == collective::Kind::kAllGather ||
+                     sweep.kind == collective::Kind::kReduceScatter ||
+                     sweep.kind == collective::Kind::kAllToAll;
+  return split ? elements / sweep.ranks : elements;
+}
+
+/// nccl-tests narrows the decimals of long times.
+std::string time_text(double us) {
+  return us >= 10000.0 ? fmt::format("{:7.0f}", us)
+         : us >= 100.0 ? fmt::format("{:7.1f}", us)
+                       : fmt::format("{:7.2f}", us);
+}
+
+}  // namespace
+
+double algbw_GBps(const CollectiveRow& row) {
+  return row.time_s > 0 ? static_cast<double>(row.bytes.count()) / row.time_s * 1e-9 : 0;
+}
+
+double busbw_GBps(const CollectiveRow& row, const CollectiveSweep& sweep) {
+  return algbw_GBps(row) * collective::bus_factor(sweep.kind, sweep.ranks);
+}
+
+std::string collective_table(const CollectiveSweep& sweep) {
+  const std::int64_t first = sweep.rows.empty() ? 0 : sweep.rows.front().bytes.count();
+  const std::int64_t last = sweep.rows.empty() ? 0 : sweep.rows.back().bytes.count();
+  std::string out = fmt::format(
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
+      "validation: 0 graph: 0\n#\n",
+      first, last, sweep.step);
+  out += fmt::format("# Predicted by stepcast: {} on {} ranks of {} ({})\n#\n",
+                     collective::name_of(sweep.kind), sweep.ranks, sweep.cluster, sweep.accelerator);
+  out +=
+      "#                                                              out-of-place                       "
+      "in-place          \n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw "
+      "  busbw #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s) "
+      " (GB/s)       \n";
+  double sum = 0;
+  for (const CollectiveRow& row : sweep.rows) {
+    const double bus = busbw_GBps(row, sweep);
+    const std::string timing =
+        fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw_GBps(row), bus);
+    const bool rooted = sweep.kind == collective::Kind::kBroadcast || sweep.kind == collective::Kind::kReduce;
+    out += fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes.count(), count_of(row, sweep),
+                       nccl_type(sweep.dtype), reduces(sweep.kind) ? "sum" : "none",
+                       rooted ? static_cast<int>(sweep.root) : -1, timing, timing);
+    sum += bus;
+  }
+  const double mean = sweep.rows.empty() ? 0 : sum / static_cast<double>(sweep.rows.size());
+  out += fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:g}\n#\n", mean);
+  return out;
+}
+
+std::string collective_json(const CollectiveSweep& sweep) {
+  nlohmann::ordered_json out;
+  out["collective"] = collective::name_of(sweep.kind);
+  out["cluster"] = sweep.cluster;
+  out["ranks"] = sweep.ranks;
+  out["dtype"] = name_of(sweep.dtype);
+  auto& rows = out["rows"] = nlohmann::ordered_json::array();
+  for (const CollectiveRow& row : sweep.rows) {
+    rows.push_back({{"bytes", row.bytes.count()},
+                    {"time_us", row.time_s * 1e6},
+                    {"algbw_GBps", algbw_GBps(row)},
+                    {"busbw_GBps", busbw_GBps(row, sweep)},
+                    {"inplace", false},
+                    {"algorithm", row.algorithm},
+                    {"protocol", row.protocol},
+                    {"channels", row.channels}});
+  }
+  return out.dump(2) + "\n";
+}
+
+std::string collective_csv(const CollectiveSweep& sweep) {
+  std::string out = "bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,channels\n";
+  for (const CollectiveRow& row : sweep.rows) {
+    out += fmt::format("{},{},{},{},{},{},{}\n", row.bytes.count(), row.time_s * 1e6, algbw_GBps(row),
+                       busbw_GBps(row, sweep), row.algorithm, row.protocol, row.channels);
+  }
+  return out;
+}
+
+}  // namespace stepcast::report

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/units.hpp"
+#include "collective/schedule.hpp"
+
+namespace stepcast::report {
+
+/// One size of a collective sweep.
+struct CollectiveRow {
+  Bytes bytes;
+  double time_s = 0;
+  std::string algorithm;
+  std::string protocol;
+  std::uint32_t channels = 0;
+};
+
+/// A sweep as nccl-tests would run it.
+struct CollectiveSweep {
+  collective::Kind kind = collective::Kind::kAllReduce;
+  DataType dtype = DataType::kFp32;
+  std::uint32_t ranks = 0;
+  std::uint32_t root = 0;
+  std::string step;  ///< "2(factor)" or "1048576(bytes)"
+  std::string cluster;
+  std::string accelerator;
+  std::vector<CollectiveRow> rows;
+};
+
+/// algbw = bytes / time; busbw = algbw x the bus factor of the operation. GB/s = 1e9 bytes/s.
+[[nodiscard]] double algbw_GBps(const CollectiveRow& row);
+[[nodiscard]] double busbw_GBps(const CollectiveRow& row, const CollectiveSweep& sweep);
+
+/// The table of nccl-tests 2.x (same columns, so that existing parsers read it). In-place and
+/// out-of-place are predicted equal; nothing is verified, so #wrong is N/A.
+[[nodiscard]] std::string collective_table(const CollectiveSweep& sweep);
+/// {"rows": [{bytes, time_us, algbw_GBps, busbw_GBps, inplace, algorithm, protocol, channels}]}
+[[nodiscard]] std::string collective_json(const CollectiveSweep& sweep);
+[[nodiscard]] std::string collective_csv(const CollectiveSweep& sweep);
+
+}  // namespace stepcast::report

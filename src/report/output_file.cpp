@@ -1,0 +1,48 @@
+#include "report/output_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace stepcast::report {
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {
+  file_.reset(std::fopen(partial_.c_str(), "wb"));
+  if (!file_) {
+    throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_, std::strerror(errno)));
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (file_) {
+    file_.reset();
+    std::remove(partial_.c_str());
+  }
+}
+
+void OutputFile::write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) {
+    throw InputError(fmt::format("{}: cannot write: {}; free some space", path_, std::strerror(errno)));
+  }
+}
+
+void OutputFile::close() {
+  std::FILE* file = file_.release();
+  const bool written = std::fclose(file) == 0;
+  if (!written || std::rename(partial_.c_str(), path_.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
+    std::remove(partial_.c_str());
+    throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_, reason));
+  }
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.close();
+}
+
+}  // namespace stepcast::report

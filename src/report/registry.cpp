@@ -1,0 +1,35 @@
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/suggestion.hpp"
+#include "report/writer.hpp"
+
+namespace stepcast::report {
+
+#define STEPCAST_RESULT_WRITER(name) ResultWriter name##_writer();
+#include "report/result_writers.def"
+#undef STEPCAST_RESULT_WRITER
+
+std::span<const ResultWriter> result_writers() {
+  static const std::vector<ResultWriter> kWriters{
+#define STEPCAST_RESULT_WRITER(name) name##_writer(),
+#include "report/result_writers.def"
+#undef STEPCAST_RESULT_WRITER
+  };
+  return kWriters;
+}
+
+const ResultWriter& find_result_writer(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ResultWriter& writer : result_writers()) {
+    if (writer.name == name) {
+      return writer;
+    }
+    names.emplace_back(writer.name);
+  }
+  throw InputError(fmt::format("unknown format \"{}\"; {}", name, suggest(name, names)));
+}
+
+}  // namespace stepcast::report

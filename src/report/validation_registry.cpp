@@ -1,0 +1,35 @@
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/suggestion.hpp"
+#include "report/validation_writer.hpp"
+
+namespace stepcast::report {
+
+#define STEPCAST_VALIDATION_WRITER(name) ValidationWriter name##_writer();
+#include "report/validation_writers.def"
+#undef STEPCAST_VALIDATION_WRITER
+
+std::span<const ValidationWriter> validation_writers() {
+  static const std::vector<ValidationWriter> kWriters{
+#define STEPCAST_VALIDATION_WRITER(name) name##_writer(),
+#include "report/validation_writers.def"
+#undef STEPCAST_VALIDATION_WRITER
+  };
+  return kWriters;
+}
+
+const ValidationWriter& find_validation_writer(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ValidationWriter& writer : validation_writers()) {
+    if (writer.name == name) {
+      return writer;
+    }
+    names.emplace_back(writer.name);
+  }
+  throw InputError(fmt::format("unknown format \"{}\"; {}", name, suggest(name, names)));
+}
+
+}  // namespace stepcast::report

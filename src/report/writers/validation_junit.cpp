@@ -1,0 +1,57 @@
+// Scope:        one test case per row, a failure where a row leaves its tolerance.
+// Assumes:      the JUnit XML dialect that CI servers read (testsuite, testcase, failure).
+// Not covered:  timings.
+// Source:       design 4.2.
+// Validated by: tests/unit/report.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/validation_writer.hpp"
+
+namespace stepcast::report {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += letter;
+    }
+  }
+  return out;
+}
+
+std::string write(const calibration::Validation& validation) {
+  const auto failures =
+      std::count_if(validation.rows.begin(), validation.rows.end(),
+                    [](const calibration::ValidationRow& row) { return !row.within_tolerance; });
+  std::string out = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n",
+      escaped(validation.suite), validation.rows.size(), failures);
+  for (const calibration::ValidationRow& row : validation.rows) {
+    out += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", escaped(row.fold), escaped(row.id));
+    if (row.within_tolerance) {
+      out += "/>\n";
+      continue;
+    }
+    out += fmt::format(
+        ">\n    <failure message=\"predicted {:.6g} s, measured {:.6g} s, error {:+.1f} %, tolerance {:.0f} "
+        "%\"/>\n"
+        "  </testcase>\n",
+        row.predicted, row.measured, 100 * row.error, 100 * validation.tolerance);
+  }
+  return out + "</testsuite>\n";
+}
+
+}  // namespace
+
+ValidationWriter validation_junit_writer() {
+  return {"junit", "JUnit XML for CI servers", &write};
+}
+
+}  // namespace stepcast::report

@@ -1,0 +1,63 @@
+// Scope:        predicted against measured as a table for a terminal.
+// Assumes:      step times in seconds.
+// Not covered:  raw samples.
+// Source:       design 4.2.
+// Validated by: tests/unit/report.
+#include <fmt/format.h>
+
+#include "report/amounts.hpp"
+#include "report/validation_writer.hpp"
+
+namespace stepcast::report {
+namespace {
+
+void table(const calibration::Validation& validation, const std::string& group, std::string& out) {
+  out += fmt::format("\n{}\n  {:<28} {:>11} {:>11} {:>8}  {}\n", group, "row", "predicted", "measured",
+                     "error", "constants");
+  for (const calibration::ValidationRow& row : validation.rows) {
+    if (row.group == group) {
+      out += fmt::format("  {:<28} {:>11} {:>11} {:>+7.1f}%  {}{}\n", row.id, format_seconds(row.predicted),
+                         format_seconds(row.measured), 100 * row.error,
+                         row.fold == "in_sample" ? "shipped" : row.fold,
+                         row.within_tolerance ? "" : "   OUT OF TOLERANCE");
+    }
+  }
+}
+
+std::string write(const calibration::Validation& validation) {
+  std::string out =
+      fmt::format("suite {} (row tolerance {:.0f} %)\n", validation.suite, 100 * validation.tolerance);
+  for (const auto& [group, summary] : validation.groups) {
+    table(validation, group, out);
+    out += fmt::format(
+        "  {} rows: mean error {:.1f} %, median {:.1f} %, 90th percentile {:.1f} %, largest {:.1f} %, signed "
+        "mean "
+        "{:+.1f} %\n",
+        summary.count, 100 * summary.mean_abs_error, 100 * summary.median_abs_error,
+        100 * summary.p90_abs_error, 100 * summary.max_abs_error, 100 * summary.signed_mean_error);
+  }
+  if (!validation.constants.empty()) {
+    out += fmt::format("\n{} fitted constants\n  {:<24}", validation.constants.size(), "fold");
+    for (const std::string& name : validation.constants) {
+      out += fmt::format(" {:>30}", name);
+    }
+    out += "\n";
+    for (const calibration::FittedValues& fit : validation.fits) {
+      out += fmt::format("  {:<24}", fit.fold);
+      for (const double value : fit.values) {
+        out += fmt::format(" {:>30.4g}", value);
+      }
+      out += "\n";
+    }
+  }
+  out += validation.within_tolerance ? "\nall rows within tolerance\n" : "\nsome rows are out of tolerance\n";
+  return out;
+}
+
+}  // namespace
+
+ValidationWriter validation_text_writer() {
+  return {"text", "tables for a terminal (default)", &write};
+}
+
+}  // namespace stepcast::report
