@@ -25,12 +25,19 @@ std::int64_t whole_bound(double bound) {
   return static_cast<std::int64_t>(bound);
 }
 
-/// A quantity against its range, in the units of Option::lower.
-void check_range(const Node& node, const Option& option, double value, std::string_view unit) {
-  if (has_range(option) && (value < option.lower || value > option.upper)) {
-    node.error(fmt::format("{} is out of range", in_quotes(option.name)),
-               fmt::format("write {} to {} {}", option.lower, option.upper, unit));
+/// Reads a quantity by `read` and holds it against the option's range, in the units of Option::lower.
+template <class Read, class Measure>
+auto read_within(const Node& node, const Option& option, std::string_view unit, Read read, Measure measure) {
+  const std::size_t errors = node.present() ? node.diagnostics().size() : 0;
+  const auto quantity = read(node);
+  const double value = measure(quantity);
+  const bool is_right = node.present() && node.diagnostics().size() == errors;
+  if (is_right && has_range(option) && (value < option.lower || value > option.upper)) {
+    const Node written = node.is_object() ? node.get("value") : node;
+    written.error(in_quotes(written.text()) + " is out of range",
+                  fmt::format("write {} to {} {}", option.lower, option.upper, unit));
   }
+  return quantity;
 }
 
 }  // namespace
@@ -52,16 +59,22 @@ OptionValues::Entry OptionValues::read(const Option& option, const Node& node) {
       break;
     case OptionType::kBoolean: entry.whole = node.boolean() ? 1 : 0; break;
     case OptionType::kBytes:
-      entry.whole = node.bytes().count();
-      check_range(node, option, static_cast<double>(entry.whole), "B");
+      entry.whole = read_within(
+                        node, option, "B", [](const Node& at) { return at.bytes(); },
+                        [](Bytes size) { return static_cast<double>(size.count()); })
+                        .count();
       break;
     case OptionType::kBandwidth:
-      entry.whole = node.bandwidth().bits_per_second();
-      check_range(node, option, static_cast<double>(entry.whole), "b/s");
+      entry.whole = read_within(
+                        node, option, "b/s", [](const Node& at) { return at.bandwidth(); },
+                        [](Bandwidth rate) { return static_cast<double>(rate.bits_per_second()); })
+                        .bits_per_second();
       break;
     case OptionType::kDuration:
-      entry.whole = node.duration().ps();
-      check_range(node, option, node.duration().seconds(), "s");
+      entry.whole = read_within(
+                        node, option, "s", [](const Node& at) { return at.duration(); },
+                        [](Duration time) { return time.seconds(); })
+                        .ps();
       break;
     case OptionType::kText: entry.text = node.text(); break;
   }

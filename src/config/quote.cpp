@@ -36,22 +36,23 @@ std::size_t character_length(std::string_view text) {
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string result;
-  std::size_t at = 0;
-  while (at < text.size()) {
+  std::string piece;
+  for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = character_length(text.substr(at, 4));
-    if (at + std::max<std::size_t>(length, 1) > longest) {
-      return result + "...";
-    }
     const auto byte = static_cast<unsigned char>(text[at]);
     if (text[at] == '\n') {
-      result += "\\n";
+      piece = "\\n";
     } else if (text[at] == '\t') {
-      result += "\\t";
+      piece = "\\t";
     } else if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      result += fmt::format("\\x{:02x}", byte);
+      piece = fmt::format("\\x{:02x}", byte);
     } else {
-      result += text.substr(at, length);
+      piece = text.substr(at, length);
     }
+    if (result.size() + piece.size() > longest) {
+      return result + "...";
+    }
+    result += piece;
     at += std::max<std::size_t>(length, 1);
   }
   return result;

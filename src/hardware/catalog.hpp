@@ -91,7 +91,7 @@ class Catalog {
   /// Loads the shipped catalogue.
   [[nodiscard]] static Catalog shipped();
 
-  /// Host kind by name; an unknown one is an error at `where` with a suggestion.
+  /// Host kind by name (an unknown one is an error at `where` with a suggestion) or inline object.
   [[nodiscard]] HostKind host(const config::Node& where) const;
 
   /// Reads an inline host object (same fields as a catalogue entry; "accelerator" names one or is an
@@ -104,6 +104,9 @@ class Catalog {
   static void set_constant(HostKind& host, const std::string& name, double value);
   /// Value of a named constant, as set_constant takes it.
   [[nodiscard]] static double constant(const HostKind& host, const std::string& name);
+  /// Every name that set_constant takes: field names as in the files. Units: fractions, bytes/s,
+  /// bytes, seconds, FLOP/s.
+  [[nodiscard]] static std::vector<std::string> constant_names();
 
   [[nodiscard]] std::vector<std::string> host_names() const;
   [[nodiscard]] std::vector<std::string> accelerator_names() const;

@@ -20,11 +20,11 @@ struct Demand {
 /// A prepared kind of activity: its demand vector and how it shares (design 2.1).
 /// Progress r obeys sum over activities of weight * members / divisor * r <= capacity.
 struct Shape {
-  std::span<const Demand> demands;  ///< one entry per resource (add_shape merges repeated ones)
-  std::uint32_t divisor = 1;        ///< D: least common multiple of split denominators; > 0
-  std::uint32_t fairness = 1;       ///< phi: integer weight of max-min sharing; > 0
-  double cap = 0;                   ///< largest progress per second; 0 = none
-  std::uint32_t multiplicity = 1;   ///< identical activities that this one stands for
+  std::span<const Demand> demands = {};  ///< one entry per resource (add_shape merges repeated ones)
+  std::uint32_t divisor = 1;             ///< D: least common multiple of split denominators; > 0
+  std::uint32_t fairness = 1;            ///< phi: integer weight of max-min sharing; > 0
+  double cap = 0;                        ///< largest progress per second; 0 = none
+  std::uint32_t multiplicity = 1;        ///< identical activities that this one stands for
 };
 
 /// An activity that has finished its work.

@@ -1,5 +1,4 @@
 #include <array>
-#include <limits>
 
 #include <fmt/core.h>
 
@@ -76,9 +75,12 @@ void add_finding(config::Diagnostics& diagnostics,
   }
   config::Place at;
   at.file = place->file;
-  at.line = place->offset > 0 && place->offset <= std::numeric_limits<int>::max()
-                ? static_cast<int>(place->offset)
-                : 0;
+  if (place->column > 0) {
+    at.line = static_cast<int>(place->offset);
+    at.column = place->column;
+  } else if (place->offset >= 0) {
+    at.file += fmt::format(":{}", place->offset);
+  }
   diagnostics.add(at, problem, remedy);
 }
 

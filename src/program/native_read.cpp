@@ -12,7 +12,7 @@
 namespace stepcast::program {
 namespace {
 
-constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
+constexpr std::uint32_t kMostRanks = 1U << 20;
 
 // The file as a whole: groups, then programs, then which rank runs what.
 class FileReader {
@@ -22,7 +22,7 @@ class FileReader {
   Programs run() {
     root_.allow_only({"format", "version", "description", "ranks", "groups", "programs"});
     read_format();
-    programs_.ranks = static_cast<std::uint32_t>(root_.require("ranks").integer(1, kMostRanks));
+    read_ranks();
     programs_.program_of.assign(programs_.ranks, Operation::kNone);
     programs_.slot_values.resize(programs_.ranks);
     read_groups();
@@ -33,7 +33,9 @@ class FileReader {
     for (const config::Node& node : programs.items()) {
       read_program(node);
     }
-    require_all_ranks(programs);
+    if (ranks_known_ && programs.is_array()) {
+      require_all_ranks(programs);
+    }
     return std::move(programs_);
   }
 
@@ -44,6 +46,16 @@ class FileReader {
       format.error("not a program file", fmt::format("write \"{}\"", kFormatName));
     }
     (void)root_.require("version").integer(kFormatVersion, kFormatVersion);
+  }
+
+  void read_ranks() {
+    const config::Node ranks = root_.require("ranks");
+    const std::size_t errors = ranks.present() ? ranks.diagnostics().size() : 0;
+    programs_.ranks = static_cast<std::uint32_t>(ranks.integer(1, kMostRanks));
+    ranks_known_ = ranks.present() && ranks.diagnostics().size() == errors;
+    if (!ranks_known_) {
+      programs_.ranks = kMostRanks;  // so that one mistake is not reported at every rank of the file
+    }
   }
 
   void read_groups() {
@@ -89,7 +101,7 @@ class FileReader {
 
   void require_all_ranks(const config::Node& programs) {
     const auto idle = std::find(programs_.program_of.begin(), programs_.program_of.end(), Operation::kNone);
-    if (programs.present() && idle != programs_.program_of.end()) {
+    if (idle != programs_.program_of.end()) {
       programs.error(fmt::format("rank {} runs no program", idle - programs_.program_of.begin()),
                      "name it in the ranks of a program");
     }
@@ -97,6 +109,7 @@ class FileReader {
 
   config::Node root_;
   Programs programs_;
+  bool ranks_known_ = false;
   GroupNames group_names_;
 };
 

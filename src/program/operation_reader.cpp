@@ -8,7 +8,9 @@
 #include <fmt/core.h>
 
 #include "base/suggestion.hpp"
+#include "config/quote.hpp"
 #include "program/native_keys.hpp"
+#include "program/native_parts.hpp"
 
 namespace stepcast::program {
 namespace {
@@ -16,10 +18,14 @@ namespace {
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostSmall = std::numeric_limits<std::int32_t>::max();
 
+// How far back an equal entry of a side table is looked for: layers repeat soon, and reading stays linear.
+constexpr std::size_t kLookBack = 64;
+
 // Index of `item` in `items`, added at the end when it is new: side tables stay small.
 template <class T>
 std::uint32_t shared_index(std::vector<T>& items, T item) {
-  const auto at = std::find(items.begin(), items.end(), item);
+  const std::size_t oldest = items.size() - std::min(items.size(), kLookBack);
+  const auto at = std::find(items.begin() + static_cast<std::ptrdiff_t>(oldest), items.end(), item);
   if (at != items.end()) {
     return static_cast<std::uint32_t>(at - items.begin());
   }
@@ -27,93 +33,12 @@ std::uint32_t shared_index(std::vector<T>& items, T item) {
   return static_cast<std::uint32_t>(items.size() - 1);
 }
 
-template <class Enum>
-Enum read_enum(const config::Node& node, Enum last, Enum absent) {
-  return node.present() ? static_cast<Enum>(node.one_of(all_names(last))) : absent;
-}
-
-std::int64_t read_integer(const config::Node& node,
-                          std::int64_t lower,
-                          std::int64_t upper,
-                          std::int64_t absent) {
-  return node.present() ? node.integer(lower, upper) : absent;
-}
-
-std::string read_text(const config::Node& node) {
-  return node.present() ? node.text() : std::string{};
-}
-
-Label read_label(const config::Node& node) {
-  Label label;
-  if (node.is_text()) {
-    label.name = node.text();
-    return label;
-  }
-  node.allow_only({"name", "dimension", "phase", "layer", "micro_batch", "micro_batch_stride", "chunk"});
-  label.name = read_text(node.get("name"));
-  label.dimension = read_enum(node.get("dimension"), Dimension::kPp, Dimension::kNone);
-  label.phase = read_enum(node.get("phase"), Phase::kCheckpoint, Phase::kNone);
-  const auto index = [&](std::string_view key, std::int64_t lower, std::int64_t absent) {
-    return static_cast<std::int32_t>(read_integer(node.get(key), lower, kMostSmall, absent));
-  };
-  label.layer = index("layer", 0, -1);
-  label.micro_batch = index("micro_batch", 0, -1);
-  label.micro_batch_stride = index("micro_batch_stride", -kMostSmall, 0);
-  label.chunk = index("chunk", 0, -1);
-  return label;
-}
-
-compute::Kernel read_kernel(const config::Node& node) {
-  const config::Node kind_node = node.require("kind");
-  const auto kind =
-      static_cast<compute::KernelKind>(kind_node.present() ? kind_node.one_of(kernel_names()) : 0);
-  const config::Node dtype_node = node.get("dtype");
-  const DataType dtype = dtype_node.present() ? dtype_node.dtype() : DataType::kBf16;
-  const auto size = [&](std::string_view key) {
-    const config::Node size_node = node.require(key);
-    return size_node.present() ? size_node.integer(1, kMostSmall) : 1;
-  };
-  const auto bytes = [&] {
-    const config::Node bytes_node = node.require("bytes");
-    return bytes_node.present() ? bytes_node.bytes().count() : 0;
-  };
-  compute::Kernel kernel;
-  switch (kind) {
-    case compute::KernelKind::kGemm:
-      node.allow_only({"kind", "m", "n", "k", "dtype", "flops", "bytes"});
-      kernel = compute::gemm(size("m"), size("n"), size("k"), dtype);
-      break;
-    case compute::KernelKind::kBatchedGemm:
-      node.allow_only({"kind", "batch", "m", "n", "k", "dtype", "flops", "bytes"});
-      kernel = compute::batched_gemm(size("batch"), size("m"), size("n"), size("k"), dtype);
-      break;
-    case compute::KernelKind::kFlashForward:
-    case compute::KernelKind::kFlashBackward:
-      node.allow_only({"kind", "flops", "bytes", "tiles", "dtype"});
-      (void)node.require("flops");
-      kernel.tiles = read_integer(node.get("tiles"), 0, kMost, 0);
-      break;
-    case compute::KernelKind::kElementwise:
-    case compute::KernelKind::kOptimizer:
-      node.allow_only({"kind", "bytes", "dtype", "flops"});
-      kernel.bytes = bytes();
-      break;
-    case compute::KernelKind::kFixed: {
-      node.allow_only({"kind", "duration", "dtype"});
-      const config::Node duration = node.require("duration");
-      kernel.bytes = duration.present() ? duration.duration().ps() : 0;
-      break;
-    }
-  }
-  kernel.kind = kind;
-  kernel.dtype = dtype;
-  if (const config::Node flops = node.get("flops"); flops.present()) {
-    kernel.flops = flops.number(0, 1e24);
-  }
-  if (const config::Node given = node.get("bytes"); given.present() && kind != compute::KernelKind::kFixed) {
-    kernel.bytes = given.bytes().count();
-  }
-  return kernel;
+// A suggestion for an unknown name; not for the hundredth one, which nobody reads.
+std::string suggest_for(const config::Node& node,
+                        const std::string& name,
+                        const std::vector<std::string>& known) {
+  constexpr std::size_t kMostSuggestions = 50;
+  return node.diagnostics().size() < kMostSuggestions ? suggest(name, known) : "correct the name";
 }
 
 class OperationsReader {
@@ -135,12 +60,12 @@ class OperationsReader {
     for (const config::Node& item : node.items()) {
       item.allow_only({"name", "kind"});
       const config::Node name = item.require("name");
-      Stream stream{read_text(name),
-                    read_enum(item.require("kind"), StreamKind::kCopy, StreamKind::kCompute)};
+      Stream stream{name.text(), read_enum(item.require("kind"), StreamKind::kCopy, StreamKind::kCompute)};
       if (!find_stream(stream.name)) {
         program_.streams.push_back(std::move(stream));
       } else if (name.present()) {
-        name.error(fmt::format("stream \"{}\" is declared twice", stream.name), "give each its own name");
+        name.error(fmt::format("stream {} is declared twice", config::in_quotes(stream.name)),
+                   "give each its own name");
       }
       if (program_.streams.size() > std::numeric_limits<std::uint16_t>::max()) {
         node.error("more than 65535 streams", "use fewer");
@@ -189,7 +114,7 @@ class OperationsReader {
       }
     }
     if (named.is_text()) {
-      named.error(fmt::format("unknown stream \"{}\"", name), suggest(name, names));
+      named.error(fmt::format("unknown stream {}", config::in_quotes(name)), suggest_for(named, name, names));
     }
     return 0;
   }
@@ -210,9 +135,9 @@ class OperationsReader {
       return;
     }
     const auto index = static_cast<std::uint32_t>(program_.operations.size());
-    const std::string id = read_text(id_node);
+    const std::string id = id_node.text();
     if (id_node.present() && !index_of_.emplace(id, index).second) {
-      id_node.error(fmt::format("id \"{}\" is already taken in this program", id),
+      id_node.error(fmt::format("id {} is already taken in this program", config::in_quotes(id)),
                     "give each operation its own");
     }
     Operation op;
@@ -220,7 +145,7 @@ class OperationsReader {
     allow_keys(node, op.kind);
     const config::Place place = node.place();
     op.place = static_cast<std::uint32_t>(program_.places.size());
-    program_.places.push_back({place.file, place.line, id});
+    program_.places.push_back({place.file, place.line, id, place.column});
     if (const config::Node label = node.get("label"); label.present()) {
       op.label = shared_index(program_.labels, read_label(label));
     }
@@ -361,13 +286,14 @@ class OperationsReader {
     const auto begin = [&](const KernelSequence& of) {
       return program_.kernels.begin() + static_cast<std::ptrdiff_t>(of.first);
     };
-    for (std::uint32_t i = 0; i < program_.sequences.size(); ++i) {
+    const std::size_t known = program_.sequences.size();
+    for (std::size_t i = known - std::min(known, kLookBack); i < known; ++i) {
       const KernelSequence& other = program_.sequences[i];
       if (other.count == sequence.count &&
           std::equal(begin(other), begin(other) + static_cast<std::ptrdiff_t>(other.count),
                      begin(sequence))) {
         program_.kernels.resize(sequence.first);
-        return i;
+        return static_cast<std::uint32_t>(i);
       }
     }
     program_.sequences.push_back(sequence);
@@ -472,7 +398,7 @@ class OperationsReader {
       dependency.operation = at->second;
       program_.dependencies.push_back(dependency);
     } else if (id.is_text()) {
-      id.error(fmt::format("unknown operation \"{}\"", name), suggest(name, ids));
+      id.error(fmt::format("unknown operation {}", config::in_quotes(name)), suggest_for(id, name, ids));
     }
   }
 

@@ -73,6 +73,7 @@ struct SourcePlace {
   std::string file;
   std::int64_t offset = -1;  ///< line of our own format, byte offset of a trace; -1 = generated
   std::string id;            ///< id in the file
+  int column = 0;            ///< with a line of our own format; 0 = unknown
 };
 
 /// Side table entry of collectives.
@@ -166,7 +167,8 @@ class Group {
     friend bool operator==(const Stride&, const Stride&) = default;
   };
   Group() = default;
-  [[nodiscard]] static Group strided(std::uint32_t first, std::vector<Stride> strides);  ///< innermost first
+  [[nodiscard]] static Group strided(std::uint32_t first,
+                                     const std::vector<Stride>& strides);  ///< innermost first
   [[nodiscard]] static Group listed(std::vector<std::uint32_t> ranks);
 
   [[nodiscard]] std::uint32_t size() const { return size_; }

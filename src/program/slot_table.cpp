@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/suggestion.hpp"
+#include "config/quote.hpp"
 #include "program/operation_reader.hpp"
 
 namespace stepcast::program {
@@ -75,7 +76,7 @@ std::uint32_t SlotTable::group_index(const config::Node& node,
   }
   known.insert(known.end(), more_names.begin(), more_names.end());
   if (node.is_text()) {
-    node.error(fmt::format("unknown group \"{}\"", name),
+    node.error("unknown group " + config::in_quotes(name),
                known.empty() ? "declare it in \"groups\" of the file" : suggest(name, known));
   }
   return 0;
@@ -109,7 +110,7 @@ std::uint32_t SlotTable::peer(const config::Node& node, Program& program) {
       node.error("a wildcard peer is refused: what it matches would depend on timing", "name the rank");
     } else {
       const std::vector<std::string> known = names_of(program, SlotKind::kPeer);
-      node.error(fmt::format("unknown peer \"{}\"", name),
+      node.error("unknown peer " + config::in_quotes(name),
                  known.empty() ? "give the number of a rank" : suggest(name, known));
     }
     return 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,14 @@ struct Path {
 class Policy {
  public:
   virtual ~Policy() = default;
-  [[nodiscard]] virtual std::span<const Resource> resources() const = 0;
-  /// Path between two nodes by the policy; `flow` distinguishes flows of the same pair (hash input).
-  [[nodiscard]] virtual Path path(NodeId from, NodeId to, std::uint64_t flow) const = 0;
+  /// All resources, by ResourceId.
+  [[nodiscard]] virtual std::vector<Resource> resources() const = 0;
+  /// The resource that a link belongs to.
+  [[nodiscard]] virtual ResourceId resource_of(LinkId link) const = 0;
+  /// Path between two different nodes by the policy, or nothing when there is none. Between nodes of
+  /// one host it stays inside; else it starts and ends at NICs, storage, or GPUs wired to a switch.
+  /// `flow` distinguishes flows of the same pair (hash input).
+  [[nodiscard]] virtual std::optional<Path> path(NodeId from, NodeId to, std::uint64_t flow) const = 0;
 };
 
 /// Registry entry of a policy.
@@ -51,16 +57,18 @@ struct PolicyEntry {
   std::string_view name;
   std::string_view summary;
   std::span<const config::Option> options;
+  bool uses_flow = false;  ///< the path depends on the flow number
   /// `faults` make otherwise equal links different (a trunk never holds links of different fate).
   std::unique_ptr<Policy> (*make)(const topology::Topology& topology,
                                   std::span<const topology::Fault> faults,
-                                  std::uint64_t seed);
+                                  std::uint64_t seed) = nullptr;
 };
 [[nodiscard]] std::span<const PolicyEntry> policies();
 
 /// Routes of a cluster: GPU to GPU inside an NVLink domain directly, else through the NICs of both
-/// ends (equal shares over the NICs of a GPU), by the chosen policy. Paths are cached; not
-/// thread-safe: one Router per simulation.
+/// ends (equal shares over the NICs of a GPU), by the chosen policy. Links that a fault takes down
+/// from the start and for good carry nothing; other faults leave the routes as they are. Paths are
+/// cached; not thread-safe: one Router per simulation. The cluster must outlive it.
 class Router {
  public:
   /// `policy` is a name of policies(); an unknown one is an InputError with a suggestion.
@@ -76,9 +84,10 @@ class Router {
   /// Capacities of the fabric, then two per storage system (its read and write rate).
   [[nodiscard]] std::span<const Resource> resources() const;
 
+  /// Empty for from == to. Throws InputError when links that are down for good leave no path.
   [[nodiscard]] const Path& between(GpuId from, GpuId to, std::uint64_t flow = 0) const;
   /// From GPU `from` into the network by the NIC of GPU `exit` of the same host (NVLink first when
-  /// they differ: PXN-like forwarding) to GPU `to` of another host.
+  /// they differ: PXN-like forwarding) to GPU `to` of another host (else as between()).
   [[nodiscard]] const Path& between_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow = 0) const;
   /// To or from storage system `index`, ending in its write (or read) rate.
   [[nodiscard]] const Path& to_storage(GpuId from, std::uint32_t index) const;
@@ -87,7 +96,7 @@ class Router {
   /// True when the path between two GPUs leaves the NVLink domain (uses NICs).
   [[nodiscard]] bool crosses_network(GpuId a, GpuId b) const;
 
-  /// Resources whose capacity a fault changes, with the factor: capacity(resource) is multiplied.
+  /// Resources whose capacity is multiplied by the fault's factor (none for a slow GPU), in order.
   [[nodiscard]] std::vector<ResourceId> resources_of(const topology::Fault& fault) const;
 
  private:

@@ -10,6 +10,7 @@
 
 #include "base/id.hpp"
 #include "base/units.hpp"
+#include "config/node.hpp"
 
 namespace stepcast::topology {
 
@@ -22,18 +23,18 @@ struct Node {
   std::uint32_t host = kNoHost;  ///< NVLink domain / server; kNoHost for fabric switches and storage
   std::uint32_t index = 0;       ///< within its kind and owner (GPU 3 of its host, leaf 17 of the fabric)
   std::uint32_t route_key = 0;   ///< destination number for D-mod-k (set on NICs and GPUs by the builder)
-  std::string name;              ///< "h12.gpu3", "h12.nic3", "leaf17", "spine2", "core0", "storage"
+  std::string name = {};         ///< "h12.gpu3", "h12.nic3", "leaf17", "spine2", "core0", "storage"
 
   static constexpr std::uint32_t kNoHost = 0xffffffffU;
 };
 
 /// Directed edge. Parallel links are separate edges.
 struct Link {
-  NodeId from;
-  NodeId to;
-  Bandwidth capacity;   ///< nameplate, one direction
-  Bandwidth effective;  ///< payload rate that a saturating transfer reaches; the network model uses it
-  Duration latency;
+  NodeId from = {};
+  NodeId to = {};
+  Bandwidth capacity = {};   ///< nameplate, one direction
+  Bandwidth effective = {};  ///< payload rate that a saturating transfer reaches; the network model uses it
+  Duration latency = {};
   std::uint16_t tier = 0;  ///< index into Topology::tiers(): "NVLink", "PCIe", "NIC", "leaf-spine", ...
   std::uint16_t cost = 1;  ///< path length for shortest-path routing
 };
@@ -58,8 +59,8 @@ class Topology {
     std::uint16_t tier(std::string_view name);
   };
 
-  /// Throws InputError (unconnected GPUs, bad links).
-  [[nodiscard]] static Topology build(Draft draft);
+  /// Throws InputError (unconnected GPUs, bad links); the text names the place of `where` when given.
+  [[nodiscard]] static Topology build(Draft draft, const config::Node& where = {});
 
   Topology(Topology&&) noexcept;
   Topology& operator=(Topology&&) noexcept;

@@ -12,4 +12,6 @@ TEST_CASE("a transfer time is rounded up to the next picosecond") {
   CHECK(transfer_time(1_MiB, 400_Gbps) == Duration::from_ps(20'971'520));
 }
 
-TEST_CASE("two spellings of a rate are one rate") { CHECK(400_Gbps == 50_GBps); }
+TEST_CASE("two spellings of a rate are one rate") {
+  CHECK(400_Gbps == 50_GBps);
+}

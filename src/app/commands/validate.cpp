@@ -1,0 +1,52 @@
+#include <memory>
+
+#include <omp.h>
+
+#include "app/command.hpp"
+#include "base/error.hpp"
+#include "calibration/suite.hpp"
+#include "config/data_path.hpp"
+#include "report/validation_writer.hpp"
+
+namespace stepcast::app {
+namespace {
+
+struct ValidateArguments {
+  std::vector<std::string> suites;
+  CommonOptions common;
+};
+
+int run(const ValidateArguments& arguments) {
+  const report::ValidationWriter& writer = report::find_validation_writer(arguments.common.format);
+  if (arguments.common.threads < 0) {
+    throw InputError("--threads must be at least 1");
+  }
+  const int threads = arguments.common.threads > 0 ? arguments.common.threads : omp_get_num_procs();
+  std::string text;
+  bool within = true;
+  for (const std::string& name : arguments.suites) {
+    const config::DataFile file = config::find_data("validation/suites", name);
+    const calibration::Validation validation =
+        calibration::validate(calibration::read_suite(file.path, file.shown), threads);
+    text += writer.write(validation);
+    within = within && validation.within_tolerance;
+  }
+  deliver(text, arguments.common);
+  return within ? kExitOk : kExitOutOfTolerance;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ValidateArguments>();
+  CLI::App* command =
+      app.add_subcommand("validate", "predicted against measured; exit 1 when a row leaves its tolerance");
+  command->add_option("suite", arguments->suites, "suite files or shipped names (stepcast list suites)")
+      ->required();
+  command->add_option("--threads", arguments->common.threads, "rows side by side (default: all cores)");
+  add_output_options(*command, arguments->common, "text|json|markdown|junit");
+  command->footer("Example: stepcast validate validation/suites/korthikanti.json");
+  command->callback([arguments, &exit_code]() { exit_code = run(*arguments); });
+}
+
+}  // namespace stepcast::app

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/id.hpp"
+#include "routing/router.hpp"
+#include "topology/cluster.hpp"
+#include "topology/topology.hpp"
+
+namespace stepcast::routing {
+
+/// The fabric folded to classes of nodes that are wired alike, with trunks of links between them.
+/// Shared by the policies of policies/; not used outside this folder.
+///
+/// Colour refinement: every GPU, NIC and storage node has a colour of its own; switches of any kind
+/// start by kind and host and are refined by their neighbourhoods, links coloured by capacity,
+/// payload rate, latency, cost, tier and the faults that hit them, until stable. Links with equal
+/// (class of from, class of to, link colour) are one trunk, which is one resource. The partition is
+/// equitable (checked in exact counts), so a flow that every node splits equally over equal-cost
+/// links loads all links of a trunk equally.
+///
+/// With `Links::kEach` the fabric's links (those that touch a switch outside hosts) are a trunk each;
+/// links inside a host still form trunks, since NVLink stripes every transfer over its switches.
+class RouteGraph {
+ public:
+  enum class Links : std::uint8_t { kTrunks, kEach };
+
+  RouteGraph(const topology::Topology& topology, std::span<const topology::Fault> faults, Links links);
+
+  /// One per trunk, by ResourceId.
+  [[nodiscard]] std::vector<Resource> resources() const;
+  [[nodiscard]] ResourceId resource_of(LinkId link) const { return trunk_of_link_[link.index()]; }
+
+  /// Equal shares over all shortest paths, as exact fractions; nothing when there is no path.
+  /// Within one host the path stays in it, else it starts and ends at network end points (NICs,
+  /// storage, GPUs wired to a switch) and crosses switches only.
+  /// Throws UnsupportedError when a share does not fit 32 bits.
+  [[nodiscard]] std::optional<Path> spread(NodeId from, NodeId to) const;
+
+  /// One choice among the equal-cost next links at a node: an index below `candidates`. `above` is
+  /// the product of the numbers of candidates at the nodes before.
+  using Choice = std::function<std::uint32_t(NodeId at, std::uint32_t candidates, std::uint64_t above)>;
+
+  /// The single path that `choose` picks; candidates are ordered by neighbour, then link. Inside a
+  /// host as spread(). REQUIRES: Links::kEach.
+  [[nodiscard]] std::optional<Path> walk(NodeId from, NodeId to, const Choice& choose) const;
+
+ private:
+  /// A trunk from one class to another.
+  struct Trunk {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint32_t colour = 0;
+    std::uint32_t links_per_node = 0;  // at a node of `from`
+    std::uint32_t cost = 1;
+    bool usable = true;    // false: down for good
+    bool network = false;  // not inside one host
+    Duration latency;
+  };
+  /// A usable trunk to (or from) a forwarding class of its scope, packed for searches.
+  struct Arc {
+    std::uint32_t trunk = 0;
+    std::uint32_t other = 0;        // class
+    std::uint32_t other_index = 0;  // its NodeClass::index
+    std::uint32_t cost = 1;
+  };
+  struct Adjacency {
+    std::vector<std::uint32_t> begin;  // by class
+    std::vector<Arc> arcs;
+    [[nodiscard]] std::span<const Arc> of(std::uint32_t node_class) const {
+      return std::span(arcs).subspan(begin[node_class], begin[node_class + 1] - begin[node_class]);
+    }
+  };
+  struct NodeClass {
+    NodeId representative;
+    std::uint32_t size = 0;
+    std::uint32_t scope = kNoScope;  // where it forwards: a host, the network, or nowhere
+    std::uint32_t index = 0;         // among the forwarding classes of its scope
+  };
+  static constexpr std::uint32_t kNoScope = 0xffffffffU;
+  using Distances = std::vector<std::uint32_t>;
+
+  /// How far every forwarding class of a scope is from a destination.
+  struct Target {
+    std::uint32_t destination = 0;
+    bool network = false;
+    const Distances* distances = nullptr;
+    std::uint32_t tail = 0;  // added: distances are to the one switch before the destination
+  };
+
+  void colour_links(std::span<const topology::Fault> faults, Links links);
+  void colour_nodes(Links links);
+  void make_trunks();
+  void number_scopes();
+  void make_adjacency();
+
+  [[nodiscard]] Target target(std::uint32_t destination, std::uint32_t scope) const;
+  [[nodiscard]] const Distances& distances(std::uint32_t destination, std::uint32_t scope) const;
+  /// Calls visit(trunk, distance) for every usable trunk towards the target, ordered by class of its
+  /// other end, then colour; trunks straight to the destination come first.
+  template <class Visit>
+  void for_each_next(std::uint32_t node_class, const Target& target, const Visit& visit) const;
+  [[nodiscard]] std::uint32_t shortest(std::uint32_t node_class, const Target& target) const;
+  [[nodiscard]] std::uint32_t scope_between(NodeId from, NodeId to) const;
+
+  const topology::Topology& topology_;
+  std::vector<std::uint32_t> link_colour_;  // dense
+  std::vector<std::uint8_t> down_;          // by link: down for good
+  std::vector<std::uint32_t> class_of_;     // by node
+  std::vector<NodeClass> classes_;
+  std::vector<Trunk> trunks_;  // by from, then to, then colour
+  std::vector<std::uint32_t> first_trunk_;
+  // Inside hosts and in the network: trunks to forwarding classes, and back from them.
+  Adjacency forward_[2];
+  Adjacency backward_[2];
+  std::vector<ResourceId> trunk_of_link_;
+  std::uint32_t network_scope_ = 0;  // hosts are scopes 0 .. network_scope_ - 1
+  std::vector<std::uint32_t> scope_size_;
+  mutable std::vector<Distances> network_distances_;  // by class, filled when first asked
+  mutable std::vector<Distances> host_distances_;
+};
+
+}  // namespace stepcast::routing

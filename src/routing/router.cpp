@@ -1,0 +1,266 @@
+#include "routing/router.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/fingerprint.hpp"
+#include "base/suggestion.hpp"
+
+namespace stepcast::routing {
+namespace {
+
+using topology::NodeKind;
+
+/// A cached request. `exit` is the GPU whose NIC is used; storage requests mark it with kTo / kFrom.
+struct Request {
+  std::uint32_t from = 0;
+  std::uint32_t exit = 0;
+  std::uint32_t to = 0;
+  std::uint64_t flow = 0;
+  friend bool operator==(const Request&, const Request&) = default;
+};
+constexpr std::uint32_t kToStorage = 0xffffffffU;
+constexpr std::uint32_t kFromStorage = 0xfffffffeU;
+
+struct RequestHash {
+  std::size_t operator()(const Request& request) const {
+    const std::uint64_t ends = (std::uint64_t{request.from} << 32U) | request.to;
+    return static_cast<std::size_t>(mix(mix(ends, request.exit), request.flow));
+  }
+};
+
+/// Adds the hops of a part that carries 1 / `of` of the flow to a path (not its latency).
+void append(const Path& part, std::uint32_t of, Path& path) {
+  for (Hop hop : part.hops) {
+    const std::uint64_t denominator = std::uint64_t{hop.denominator} * of;
+    const auto same = std::find_if(path.hops.begin(), path.hops.end(),
+                                   [&](const Hop& other) { return other.resource == hop.resource; });
+    std::uint64_t sum = hop.numerator;
+    std::uint64_t common = denominator;
+    if (same != path.hops.end()) {
+      common = std::lcm(denominator, std::uint64_t{same->denominator});
+      sum = hop.numerator * (common / denominator) + same->numerator * (common / same->denominator);
+    }
+    const std::uint64_t divisor = std::gcd(sum, common);
+    if (common / divisor > std::numeric_limits<std::uint32_t>::max()) {
+      throw UnsupportedError("a path splits into shares beyond exact arithmetic; use the routing \"ecmp\"");
+    }
+    hop.numerator = static_cast<std::uint32_t>(sum / divisor);
+    hop.denominator = static_cast<std::uint32_t>(common / divisor);
+    if (same != path.hops.end()) {
+      *same = hop;
+    } else {
+      path.hops.push_back(hop);
+    }
+  }
+}
+
+const PolicyEntry& find_policy(std::string_view name) {
+  std::vector<std::string> names;
+  for (const PolicyEntry& entry : policies()) {
+    if (entry.name == name) {
+      return entry;
+    }
+    names.emplace_back(entry.name);
+  }
+  throw InputError(fmt::format("unknown routing \"{}\"; {}", name, suggest(name, names)));
+}
+
+}  // namespace
+
+struct Router::State {
+  State(const topology::Cluster& of, const PolicyEntry& chosen) : cluster(of), entry(chosen) {}
+
+  const topology::Cluster& cluster;
+  const PolicyEntry& entry;
+  std::unique_ptr<Policy> policy;
+  std::vector<Resource> resources;
+  std::uint32_t first_storage = 0;  // resource id of the first storage system's read rate
+  // Looked up by key only, never iterated. References to its values stay valid.
+  std::unordered_map<Request, Path, RequestHash> paths;
+
+  [[nodiscard]] const topology::Topology& fabric() const { return cluster.topology; }
+
+  [[nodiscard]] Path required(NodeId from, NodeId to, std::uint64_t flow) const {
+    std::optional<Path> path = policy->path(from, to, flow);
+    if (!path) {
+      throw InputError(fmt::format(
+          "no path from \"{}\" to \"{}\" over the fabric of cluster \"{}\"; add links, or check the "
+          "faults that take links down",
+          fabric().node(from).name, fabric().node(to).name, cluster.name));
+    }
+    return *std::move(path);
+  }
+
+  /// Where a GPU meets the network: its NICs, or itself when it has none.
+  [[nodiscard]] std::vector<NodeId> ends_of(GpuId gpu) const {
+    const std::span<const NodeId> nics = fabric().nics_of(gpu);
+    if (nics.empty()) {
+      return {fabric().gpu_node(gpu)};
+    }
+    return {nics.begin(), nics.end()};
+  }
+
+  /// One branch: GPU or storage -> end -> network -> end -> GPU or storage, with 1 / `of` of the flow.
+  void add_branch(const std::vector<NodeId>& stations,
+                  std::uint32_t of,
+                  std::uint64_t flow,
+                  Path& path) const {
+    Duration latency;
+    for (std::size_t i = 0; i + 1 < stations.size(); ++i) {
+      if (stations[i] != stations[i + 1]) {
+        const Path part = required(stations[i], stations[i + 1], flow);
+        append(part, of, path);
+        latency += part.latency;
+      }
+    }
+    path.latency = std::max(path.latency, latency);
+  }
+
+  /// NIC i of one end talks to NIC i of the other (one rail); all to all when their numbers differ.
+  [[nodiscard]] Path over_network(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {
+    const std::vector<NodeId> out = ends_of(exit);
+    const std::vector<NodeId> in = ends_of(to);
+    Path path;
+    const std::size_t pairs = out.size() == in.size() ? out.size() : out.size() * in.size();
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const NodeId source = out.size() == in.size() ? out[i] : out[i / in.size()];
+      const NodeId destination = in[i % in.size()];
+      add_branch(
+          {fabric().gpu_node(from), fabric().gpu_node(exit), source, destination, fabric().gpu_node(to)},
+          static_cast<std::uint32_t>(pairs), flow, path);
+    }
+    return path;
+  }
+
+  [[nodiscard]] bool same_host(GpuId a, GpuId b) const { return fabric().host_of(a) == fabric().host_of(b); }
+
+  [[nodiscard]] Path gpu_path(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {
+    if (from == to) {
+      return {};
+    }
+    if (same_host(from, to)) {
+      if (auto path = policy->path(fabric().gpu_node(from), fabric().gpu_node(to), flow)) {
+        return *std::move(path);
+      }
+      exit = from;
+    }
+    return over_network(from, exit, to, flow);
+  }
+
+  [[nodiscard]] Path storage_path(GpuId gpu, std::uint32_t index, bool write) const {
+    const std::vector<NodeId> ends = ends_of(gpu);
+    const NodeId node = cluster.storage[index].node;
+    const ResourceId rate(first_storage + 2 * index + (write ? 1U : 0U));
+    Path path;
+    if (!write) {
+      path.hops.push_back({rate, 1, 1});
+    }
+    for (const NodeId end : ends) {
+      std::vector<NodeId> stations = {fabric().gpu_node(gpu), end, node};
+      if (!write) {
+        std::reverse(stations.begin(), stations.end());
+      }
+      add_branch(stations, static_cast<std::uint32_t>(ends.size()), 0, path);
+    }
+    if (write) {
+      path.hops.push_back({rate, 1, 1});
+    }
+    return path;
+  }
+
+  template <class Make>
+  const Path& cached(const Request& request, const Make& make) {
+    if (const auto found = paths.find(request); found != paths.end()) {
+      return found->second;
+    }
+    return paths.emplace(request, make()).first->second;
+  }
+};
+
+Router::Router(const topology::Cluster& cluster, std::string_view policy, std::uint64_t seed)
+    : state_(std::make_unique<State>(cluster, find_policy(policy))) {
+  State& state = *state_;
+  state.policy = state.entry.make(cluster.topology, cluster.faults, seed);
+  state.resources = state.policy->resources();
+  state.first_storage = static_cast<std::uint32_t>(state.resources.size());
+  for (const topology::Storage& storage : cluster.storage) {
+    const std::uint16_t tier = cluster.topology.link(cluster.topology.out_links(storage.node).front()).tier;
+    for (const Bandwidth rate : {storage.read, storage.write}) {
+      state.resources.push_back({rate.bytes_per_second(), rate.bytes_per_second(), tier, {}});
+    }
+  }
+}
+
+Router::Router(Router&&) noexcept = default;
+Router& Router::operator=(Router&&) noexcept = default;
+Router::~Router() = default;
+
+const topology::Cluster& Router::cluster() const {
+  return state_->cluster;
+}
+const topology::Topology& Router::topology() const {
+  return state_->fabric();
+}
+std::string_view Router::policy() const {
+  return state_->entry.name;
+}
+std::span<const Resource> Router::resources() const {
+  return state_->resources;
+}
+
+const Path& Router::between(GpuId from, GpuId to, std::uint64_t flow) const {
+  return between_by(from, from, to, flow);
+}
+
+const Path& Router::between_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {
+  State& state = *state_;
+  const std::uint64_t key = state.entry.uses_flow ? flow : 0;
+  return state.cached({from.index(), exit.index(), to.index(), key}, [&] {
+    STEPCAST_CHECK(state.same_host(from, exit), "GPU {} cannot leave by GPU {} of another host", from.index(),
+                   exit.index());
+    return state.gpu_path(from, exit, to, key);
+  });
+}
+
+const Path& Router::to_storage(GpuId from, std::uint32_t index) const {
+  STEPCAST_CHECK(index < state_->cluster.storage.size(), "storage {}", index);
+  return state_->cached({from.index(), kToStorage, index, 0},
+                        [&] { return state_->storage_path(from, index, true); });
+}
+
+const Path& Router::from_storage(std::uint32_t index, GpuId to) const {
+  STEPCAST_CHECK(index < state_->cluster.storage.size(), "storage {}", index);
+  return state_->cached({to.index(), kFromStorage, index, 0},
+                        [&] { return state_->storage_path(to, index, false); });
+}
+
+bool Router::crosses_network(GpuId a, GpuId b) const {
+  if (a == b) {
+    return false;
+  }
+  const topology::Topology& fabric = state_->fabric();
+  return !state_->same_host(a, b) ||
+         !state_->policy->path(fabric.gpu_node(a), fabric.gpu_node(b), 0).has_value();
+}
+
+std::vector<ResourceId> Router::resources_of(const topology::Fault& fault) const {
+  std::vector<ResourceId> found;
+  for (const LinkId link : fault.links) {
+    found.push_back(state_->policy->resource_of(link));
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+}  // namespace stepcast::routing

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/id.hpp"
+#include "base/units.hpp"
+#include "topology/builder.hpp"
+
+namespace stepcast::topology {
+
+/// Latency of a link between two switches that builders take when a file gives none.
+inline constexpr std::string_view kDefaultLinkLatency = "500 ns";
+inline constexpr std::string_view kLinkLatencySource =
+    "assumed: one switch crossing and some tens of metres of fibre at 5 ns/m";
+
+/// NIC `nic` of host `host` in the node order of add_hosts.
+[[nodiscard]] NodeId nic_node(const hardware::HostKind& kind, std::uint32_t host, std::uint32_t nic);
+
+/// Joins a NIC to its leaf switch at NIC rates and sets the destination number of the NIC and of the
+/// GPUs that use it.
+void attach_nic(const BuildContext& context,
+                std::uint32_t host,
+                std::uint32_t nic,
+                NodeId leaf,
+                std::uint32_t route_key,
+                Topology::Draft& draft);
+
+/// A link between switches: payload rate = capacity x the NIC's payload share (same protocol).
+[[nodiscard]] Link switch_link(const hardware::HostKind& kind,
+                               Bandwidth capacity,
+                               Duration latency,
+                               std::uint16_t tier);
+
+/// Up-links of one switch, so that capacity down : capacity up is the asked ratio exactly.
+struct Uplinks {
+  std::uint32_t count = 0;     ///< up-links of one switch
+  std::uint32_t switches = 0;  ///< switches above that they are spread over
+  std::uint32_t parallel = 0;  ///< links to each of those switches
+  Bandwidth capacity;          ///< of one up-link, rounded to 1 b/s
+  bool exact = false;          ///< capacity is the asked port rate
+};
+
+/// `down` capacity, `ratio` down : up, `rate` of a port, `above` switches above (0 = one per up-link).
+/// Ports are rounded up; where they then offer more than asked each carries its exact share.
+[[nodiscard]] Uplinks plan_uplinks(Bandwidth down, double ratio, Bandwidth rate, std::uint32_t above);
+
+/// Records for the report that ports of `plan` do not run at the asked rate.
+void note_rounding(const Uplinks& plan, Bandwidth rate, std::string_view which, Topology::Draft& draft);
+
+/// Down-capacity of a leaf with `ports` NICs.
+[[nodiscard]] Bandwidth times(std::int64_t ports, Bandwidth rate);
+
+}  // namespace stepcast::topology

@@ -1,0 +1,20 @@
+#include <array>
+
+#include "topology/builder.hpp"
+
+namespace stepcast::topology {
+
+#define STEPCAST_BUILDER(name) Builder name##_builder();
+#include "topology/builders.def"
+#undef STEPCAST_BUILDER
+
+std::span<const Builder> builders() {
+#define STEPCAST_BUILDER(name) name##_builder(),
+  static const std::array kBuilders = {
+#include "topology/builders.def"
+  };
+#undef STEPCAST_BUILDER
+  return kBuilders;
+}
+
+}  // namespace stepcast::topology
