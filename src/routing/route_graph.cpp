@@ -412,7 +412,8 @@ std::optional<Path> RouteGraph::spread(NodeId from, NodeId to, Reach reach) cons
   Path path;
   std::vector<std::uint32_t> next_trunks;
   while (!open.empty()) {
-    const auto [distance, node_class] = open.begin()->first;
+    const std::uint32_t distance = open.begin()->first.first;
+    const std::uint32_t node_class = open.begin()->first.second;
     const Arrived arrived = open.begin()->second;
     open.erase(open.begin());
     next_trunks.clear();

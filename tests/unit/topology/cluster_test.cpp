@@ -94,6 +94,14 @@ TEST_CASE("mistakes in a cluster are answered with place and remedy") {
         "c.json:2:60: /faults/0/until: the fault ends before it begins; give a time after \"at\"");
 }
 
+TEST_CASE("a fabric beyond any memory is refused, not built") {
+  CHECK(error_of(R"({"name": "c", "host": "dgx-h100", "hosts": 1000, "fabric": {"kind": "fat_tree",
+    "hosts_per_leaf": 1, "spines": 1000000}})") ==
+        "c.json:1:60: /fabric: a fabric of 1000000000 cables; the most is 50000000");
+  CHECK(error_of(R"({"name": "c", "host": "dgx-h100", "hosts": 1000000, "fabric": {"kind": "fat_tree",
+    "hosts_per_leaf": 1}})") == "c.json:1:63: /fabric: a fabric of 56000000 cables; the most is 50000000");
+}
+
 TEST_CASE("mistakes in explicit links are answered with place and remedy") {
   const auto links = [](const std::string& list) {
     return error_of(R"({"name": "c", "host": "dgx-h100", "hosts": 2, "fabric": {"kind": "links",
