@@ -86,7 +86,7 @@ std::int64_t wire_bytes(Protocol protocol,
 }
 
 Duration wire_time(std::int64_t work, double rate) {
-  constexpr double kLimitSeconds = 9.0e6;
+  constexpr double kLimitSeconds = 4.0e6;  // leaves room for latencies in the range of a Duration
   if (work == 0) {
     return {};
   }
@@ -105,9 +105,9 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
   Price result;
   result.protocol = protocol;
   result.work = wire_bytes(protocol, constants, passage.work);
-  const bool simple = protocol == Protocol::kSimple;
-  if (simple && passage.last_step_exposed) {
-    result.work = scaled_up(passage.work, 1 + constants.last_step_share / static_cast<double>(passage.steps));
+  if (protocol != Protocol::kLl && passage.last_step_exposed) {
+    const double exposed = 1 + constants.last_step_share / static_cast<double>(passage.steps);
+    result.work = scaled_up(passage.work, exposed / efficiency(protocol, constants));
   }
   result.cap = channel_cap(protocol, passage, result.work, 1 / efficiency(protocol, constants));
   const Duration transfer = wire_time(result.work, result.cap > 0 ? result.cap : passage.rate);
@@ -116,7 +116,7 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
           hop_latency(protocol, constants, false, passage.local_latency) +
       passage.network_steps * hop_latency(protocol, constants, true, passage.network_latency);
   Duration together = hops + transfer;
-  if (simple) {
+  if (protocol == Protocol::kSimple) {
     const double exponent = constants.overlap_exponent;
     STEPCAST_CHECK(exponent >= 1, "overlap exponent {}", exponent);
     together =

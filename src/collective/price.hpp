@@ -19,7 +19,7 @@ struct Passage {
   Duration network_latency;
   std::int64_t work = 0;           ///< payload bytes on every hop
   double rate = 0;                 ///< bytes/s of every hop on an idle fabric, > 0 unless work is 0
-  bool last_step_exposed = false;  ///< kappa applies (Simple)
+  bool last_step_exposed = false;  ///< kappa applies (LL128 and Simple)
 
   // Channels: a channel moves at most `channel_rate`; 0 = not limited by channels.
   double channel_rate = 0;     ///< bytes/s of one channel on every hop

@@ -47,13 +47,14 @@ void Diagnostics::add(std::string_view problem, std::string_view remedy) {
 }
 
 void Diagnostics::add_message(Message message) {
-  const bool known = std::any_of(messages_.begin(), messages_.end(),
-                                 [&](const Message& earlier) { return earlier.text == message.text; });
-  if (known) {
+  if (messages_.size() >= kMostKept) {
+    ++count_;
     return;
   }
-  ++count_;
-  if (messages_.size() < kMostKept) {
+  const bool known = std::any_of(messages_.begin(), messages_.end(),
+                                 [&](const Message& earlier) { return earlier.text == message.text; });
+  if (!known) {
+    ++count_;
     messages_.push_back(std::move(message));
   }
 }

@@ -1,8 +1,8 @@
-#include <cmath>
-#include <cstring>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -242,18 +242,21 @@ Document Document::parse(std::string_view text, std::string name, Diagnostics& d
 }
 
 Document Document::load(const std::string& path, Diagnostics& diagnostics, std::string shown_name) {
-  std::string name = shown_name.empty() ? path : std::move(shown_name);
+  std::string name = std::move(shown_name);
+  if (name.empty()) {
+    name = path;
+  }
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    refuse_file(name, error ? error.message() : "no such file");
+  if (status.type() == std::filesystem::file_type::not_found) {
+    refuse_file(name, "no such file");
   }
   if (std::filesystem::is_directory(status)) {
     refuse_file(name, "it is a folder");
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    refuse_file(name, std::strerror(errno));
+    refuse_file(name, std::generic_category().message(errno));
   }
   std::string text;
   std::string block(std::size_t{1} << 16, '\0');

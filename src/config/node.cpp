@@ -329,6 +329,7 @@ DataType Node::dtype() const {
                                  DataType::kBf16,  DataType::kInt32, DataType::kFp32,
                                  DataType::kInt64, DataType::kFp64,  DataType::kByte};
   std::vector<std::string> names;
+  names.reserve(kTypes.size());
   for (const DataType type : kTypes) {
     names.emplace_back(stepcast::name_of(type));
   }

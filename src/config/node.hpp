@@ -47,7 +47,7 @@ class Diagnostics {
     std::string text;
   };
   void add_message(Message message);
-  std::vector<Message> messages_;  // the first ones; hostile input can make millions
+  std::vector<Message> messages_;  // the first 200: hostile input can make millions
   std::size_t count_ = 0;
 };
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t kMostRounds = std::int64_t{1} << 31;
 constexpr std::uint64_t kMostExecutions = std::uint64_t{1} << 62;
 constexpr std::size_t kDeepestNesting = 64;
+constexpr std::uint64_t kMostMemberships = std::uint64_t{1} << 26;  // 512 groups around each of 131,072 ranks
 
 // Checks one program for itself: every index in range, loops that nest, values that make sense.
 class StructureCheck {
@@ -268,6 +269,7 @@ void check_slot_values(const Programs& programs, config::Diagnostics& diagnostic
 
 void check_groups(const Programs& programs, config::Diagnostics& diagnostics) {
   std::vector<std::uint32_t> seen(programs.ranks, Operation::kNone);
+  std::uint64_t memberships = 0;
   for (std::uint32_t g = 0; g < programs.groups.size(); ++g) {
     const Group& group = programs.groups[GroupId{g}];
     const std::string name = g < programs.group_names.size() && !programs.group_names[g].empty()
@@ -277,6 +279,12 @@ void check_groups(const Programs& programs, config::Diagnostics& diagnostics) {
       diagnostics.add(fmt::format("{} has {} members, the job {} ranks", name, group.size(), programs.ranks),
                       "give it between one and all ranks");
       continue;
+    }
+    memberships += group.size();
+    if (memberships > kMostMemberships) {
+      diagnostics.add(fmt::format("{} brings the groups over {} members in all", name, kMostMemberships),
+                      "use fewer or smaller groups");
+      return;
     }
     for (const RankId rank : group.ranks()) {
       if (rank.index() >= programs.ranks) {

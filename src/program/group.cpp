@@ -26,7 +26,7 @@ bool is_progression(const std::vector<std::uint32_t>& ranks) {
 
 }  // namespace
 
-Group Group::strided(std::uint32_t first, std::vector<Stride> strides) {
+Group Group::strided(std::uint32_t first, const std::vector<Stride>& strides) {
   Group group;
   group.first_ = first;
   std::uint64_t size = 1;

@@ -75,16 +75,37 @@ std::string label_json(const Label& label) {
   return members.object();
 }
 
+namespace {
+
+// A GEMM by shape. Its operands must be countable in bytes, whatever the element type.
+compute::Kernel read_product(const config::Node& node, bool batched, DataType dtype) {
+  constexpr double kMostElements = 1e18;  // x 8 bytes stays below 2^63
+  const auto size = [&](std::string_view key) {
+    const config::Node size_node = node.require(key);
+    return size_node.present() ? size_node.integer(1, kMostSmall) : 1;
+  };
+  const std::int64_t batch = batched ? size("batch") : 1;
+  const std::int64_t m = size("m");
+  const std::int64_t n = size("n");
+  const std::int64_t k = size("k");
+  const auto product = [](std::int64_t a, std::int64_t b) {
+    return static_cast<double>(a) * static_cast<double>(b);
+  };
+  if (static_cast<double>(batch) * (product(m, k) + product(k, n) + product(m, n)) > kMostElements) {
+    node.error("operands of more than 1e18 elements", "give smaller sizes");
+    return compute::gemm(1, 1, 1, dtype);
+  }
+  return batched ? compute::batched_gemm(batch, m, n, k, dtype) : compute::gemm(m, n, k, dtype);
+}
+
+}  // namespace
+
 compute::Kernel read_kernel(const config::Node& node) {
   const config::Node kind_node = node.require("kind");
   const auto kind =
       static_cast<compute::KernelKind>(kind_node.present() ? kind_node.one_of(kernel_names()) : 0);
   const config::Node dtype_node = node.get("dtype");
   const DataType dtype = dtype_node.present() ? dtype_node.dtype() : DataType::kBf16;
-  const auto size = [&](std::string_view key) {
-    const config::Node size_node = node.require(key);
-    return size_node.present() ? size_node.integer(1, kMostSmall) : 1;
-  };
   const auto bytes = [&] {
     const config::Node bytes_node = node.require("bytes");
     return bytes_node.present() ? bytes_node.bytes().count() : 0;
@@ -93,11 +114,11 @@ compute::Kernel read_kernel(const config::Node& node) {
   switch (kind) {
     case compute::KernelKind::kGemm:
       node.allow_only({"kind", "m", "n", "k", "dtype", "flops", "bytes"});
-      kernel = compute::gemm(size("m"), size("n"), size("k"), dtype);
+      kernel = read_product(node, false, dtype);
       break;
     case compute::KernelKind::kBatchedGemm:
       node.allow_only({"kind", "batch", "m", "n", "k", "dtype", "flops", "bytes"});
-      kernel = compute::batched_gemm(size("batch"), size("m"), size("n"), size("k"), dtype);
+      kernel = read_product(node, true, dtype);
       break;
     case compute::KernelKind::kFlashForward:
     case compute::KernelKind::kFlashBackward:

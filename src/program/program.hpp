@@ -167,7 +167,8 @@ class Group {
     friend bool operator==(const Stride&, const Stride&) = default;
   };
   Group() = default;
-  [[nodiscard]] static Group strided(std::uint32_t first, std::vector<Stride> strides);  ///< innermost first
+  [[nodiscard]] static Group strided(std::uint32_t first,
+                                     const std::vector<Stride>& strides);  ///< innermost first
   [[nodiscard]] static Group listed(std::vector<std::uint32_t> ranks);
 
   [[nodiscard]] std::uint32_t size() const { return size_; }

@@ -108,7 +108,7 @@ Group read_strides(const config::Node& node, std::uint32_t ranks) {
     }
     strides.push_back({step, count});
   }
-  return Group::strided(first, std::move(strides));
+  return Group::strided(first, strides);
 }
 
 }  // namespace

@@ -42,12 +42,16 @@ std::string format_percent(double share) {
 }
 
 std::string format_count(double count) {
-  std::string digits = fmt::format("{:.0f}", count);
-  const std::size_t first = digits[0] == '-' ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3; at -= 3) {
-    digits.insert(at - 3, ",");
+  const std::string digits = fmt::format("{:.0f}", count);
+  std::string out;
+  for (std::size_t at = 0; at < digits.size(); ++at) {
+    const bool separates = at > 0 && (digits.size() - at) % 3 == 0 && digits[at - 1] != '-';
+    if (separates) {
+      out += ',';
+    }
+    out += digits[at];
   }
-  return digits;
+  return out;
 }
 
 }  // namespace stepcast::report

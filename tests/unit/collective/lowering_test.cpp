@@ -46,6 +46,27 @@ TEST_CASE("a ring on one host loads every NVLink port once", "[collective][lower
   CHECK(lowered.coupled.latency.ps() == Approx(65'000'000).margin(2));
 }
 
+TEST_CASE("hops split over NVSwitches load their trunks once", "[collective][lowering]") {
+  hardware::HostKind host = round_host(4);
+  host.nvswitches = 3;
+  host.nvlink_bandwidth = 120_GBps;
+  host.nvlink_effective = 90_GBps;
+  const topology::Cluster cluster = one_leaf(host, 1);
+  const routing::Router router(cluster, "balanced");
+  const Lowered lowered = Lowering(router).lower(
+      request_of(Kind::kAllGather, Bytes(3'600'000), Protocol::kSimple), first_gpus(4), Form::kCoupled);
+  const CoupledActivity& coupled = lowered.coupled;
+  // The three links of a GPU always carry equal shares: one trunk out and one in for each of four GPUs.
+  CHECK(coupled.demands.size() == 8);
+  for (const network::Demand& demand : coupled.demands) {
+    CHECK(demand.weight == coupled.divisor);
+    CHECK(router.resources()[demand.resource.index()].links.size() == 3);
+  }
+  // 3/4 of 3.6 MB at 3 x 30 GB/s: 30 us; launch 5 us, three hops of 10 us.
+  CHECK(coupled.work == 2'700'000);
+  CHECK(lowered.idle_time.ps() == Approx(65'000'000).margin(2));
+}
+
 TEST_CASE("without a hint the protocol with the least idle time is taken", "[collective][lowering]") {
   const topology::Cluster cluster = one_leaf(round_host(8), 1);
   const routing::Router router(cluster, "balanced");

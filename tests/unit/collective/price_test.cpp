@@ -64,12 +64,13 @@ TEST_CASE("Simple hides hops behind transfer", "[collective]") {
   CHECK(simple.latency.ps() == Approx((25_us).ps()).margin(2));
 }
 
-TEST_CASE("the exposed last step makes Simple longer by kappa / k", "[collective]") {
+TEST_CASE("the exposed last step makes LL128 and Simple longer by kappa / k", "[collective]") {
   hardware::CollectiveConstants exposed = constants();
   exposed.last_step_share = 0.5;
   Passage passage = passage_of(2, 0, 1'000'000, 80e9);
   passage.last_step_exposed = true;
   CHECK(price(Protocol::kSimple, exposed, passage).work == 1'250'000);  // 1 + 0.5 / 2
+  CHECK(price(Protocol::kLl128, exposed, passage).work == 1'562'500);   // 1.25 / 0.8
   CHECK(price(Protocol::kLl, exposed, passage).work == 2'000'000);
   passage.last_step_exposed = false;
   CHECK(price(Protocol::kSimple, exposed, passage).work == 1'000'000);

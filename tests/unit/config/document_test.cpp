@@ -301,7 +301,7 @@ TEST_CASE("a node stays valid when its document moves") {
 }
 
 TEST_CASE("a file is read under the name it shall be shown by") {
-  const std::string path = std::tmpnam(nullptr);
+  const std::string path = "document_test_load.json";
   std::ofstream(path) << "{\"a\": 1,}";
   Diagnostics diagnostics;
   CHECK_THROWS_WITH(Document::load(path, diagnostics, "topologies/x.json"),

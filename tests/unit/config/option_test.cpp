@@ -21,6 +21,8 @@ constexpr std::array kTable = {
     Option{"seed", OptionType::kInteger, "", "-7", 0, 0, "no range", ""},
 };
 
+const auto kOptional = std::span<const Option>(kTable).subspan(1);  // all with a default
+
 std::string option_errors(std::string_view text) {
   return root_errors(text, [](const Node& root) { OptionValues(root, kTable, {"kind"}); });
 }
@@ -73,14 +75,14 @@ TEST_CASE("options of the wrong type are refused") {
 }
 
 TEST_CASE("options may be left out as a whole when none is required") {
-  const OptionValues options(Node(), std::span(kTable).subspan(1));
+  const OptionValues options(Node(), kOptional);
   CHECK(options.text("order") == "packed");
   CHECK(root_errors("{}", [](const Node& root) { OptionValues(root.get("options"), kTable); }) ==
         "missing option \"nodes\"; add \"nodes\": ...");
 }
 
 TEST_CASE("asking for an option that the table does not hold is a defect, as is a bad default") {
-  const OptionValues options(Node(), std::span(kTable).subspan(1));
+  const OptionValues options(Node(), kOptional);
   CHECK_THROWS_AS(options.integer("node"), InternalError);
   CHECK_THROWS_AS(options.number("seed"), InternalError);
   constexpr std::array kBad = {Option{"rate", OptionType::kBandwidth, "", "400", 0, 0, "", ""}};
