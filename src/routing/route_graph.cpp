@@ -311,9 +311,14 @@ std::vector<Resource> RouteGraph::resources() const {
   return resources;
 }
 
-std::uint32_t RouteGraph::scope_between(NodeId from, NodeId to) const {
+std::uint32_t RouteGraph::scope_of(NodeId from, NodeId to, Reach reach) const {
+  if (reach == Reach::kNetwork) {
+    return network_scope_;
+  }
   const std::uint32_t host = topology_.node(from).host;
-  return host != Node::kNoHost && host == topology_.node(to).host ? host : network_scope_;
+  STEPCAST_CHECK(host != Node::kNoHost && host == topology_.node(to).host, "nodes {} and {} share no host",
+                 from.index(), to.index());
+  return host;
 }
 
 const RouteGraph::Distances& RouteGraph::distances(std::uint32_t destination, std::uint32_t scope) const {
@@ -389,8 +394,8 @@ std::uint32_t RouteGraph::shortest(std::uint32_t node_class, const Target& targe
   return best;
 }
 
-std::optional<Path> RouteGraph::spread(NodeId from, NodeId to) const {
-  const Target goal = target(class_of_[to.index()], scope_between(from, to));
+std::optional<Path> RouteGraph::spread(NodeId from, NodeId to, Reach reach) const {
+  const Target goal = target(class_of_[to.index()], scope_of(from, to, reach));
   struct Arrived {
     Share share{0, 1};
     Duration latency;
@@ -407,7 +412,8 @@ std::optional<Path> RouteGraph::spread(NodeId from, NodeId to) const {
   Path path;
   std::vector<std::uint32_t> next_trunks;
   while (!open.empty()) {
-    const auto [distance, node_class] = open.begin()->first;
+    const std::uint32_t distance = open.begin()->first.first;
+    const std::uint32_t node_class = open.begin()->first.second;
     const Arrived arrived = open.begin()->second;
     open.erase(open.begin());
     next_trunks.clear();
@@ -436,10 +442,10 @@ std::optional<Path> RouteGraph::spread(NodeId from, NodeId to) const {
   return path;
 }
 
-std::optional<Path> RouteGraph::walk(NodeId from, NodeId to, const Choice& choose) const {
-  const std::uint32_t scope = scope_between(from, to);
+std::optional<Path> RouteGraph::walk(NodeId from, NodeId to, Reach reach, const Choice& choose) const {
+  const std::uint32_t scope = scope_of(from, to, reach);
   if (scope != network_scope_) {
-    return spread(from, to);
+    return spread(from, to, reach);
   }
   const Target goal = target(class_of_[to.index()], scope);
   std::uint32_t node_class = class_of_[from.index()];
@@ -458,14 +464,17 @@ std::optional<Path> RouteGraph::walk(NodeId from, NodeId to, const Choice& choos
       }
     });
     const auto count = static_cast<std::uint32_t>(candidates.size());
-    const std::uint32_t chosen = choose(classes_[node_class].representative, count, above);
+    const NodeId at = classes_[node_class].representative;
+    const Node& next = topology_.node(classes_[trunks_[candidates.front()].to].representative);
+    const bool down = next.kind == NodeKind::kSwitch && next.tier < topology_.node(at).tier;
+    const std::uint32_t chosen = choose(at, count, down ? 1 : above);
     STEPCAST_CHECK(chosen < count, "candidate {} of {}", chosen, count);
     const Trunk& trunk = trunks_[candidates[chosen]];
     path.hops.push_back({ResourceId(candidates[chosen]), 1, 1});
     path.latency += trunk.latency;
     distance -= trunk.cost;
     node_class = trunk.to;
-    above *= count;
+    above *= down ? 1 : count;
   }
   return path;
 }

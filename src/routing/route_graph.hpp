@@ -36,18 +36,16 @@ class RouteGraph {
   [[nodiscard]] ResourceId resource_of(LinkId link) const { return trunk_of_link_[link.index()]; }
 
   /// Equal shares over all shortest paths, as exact fractions; nothing when there is no path.
-  /// Within one host the path stays in it, else it starts and ends at network end points (NICs,
-  /// storage, GPUs wired to a switch) and crosses switches only.
   /// Throws UnsupportedError when a share does not fit 32 bits.
-  [[nodiscard]] std::optional<Path> spread(NodeId from, NodeId to) const;
+  [[nodiscard]] std::optional<Path> spread(NodeId from, NodeId to, Reach reach) const;
 
   /// One choice among the equal-cost next links at a node: an index below `candidates`. `above` is
-  /// the product of the numbers of candidates at the nodes before.
+  /// the product of the numbers of candidates at the hops before; 1 where the hop goes down a tier.
   using Choice = std::function<std::uint32_t(NodeId at, std::uint32_t candidates, std::uint64_t above)>;
 
   /// The single path that `choose` picks; candidates are ordered by neighbour, then link. Inside a
   /// host as spread(). REQUIRES: Links::kEach.
-  [[nodiscard]] std::optional<Path> walk(NodeId from, NodeId to, const Choice& choose) const;
+  [[nodiscard]] std::optional<Path> walk(NodeId from, NodeId to, Reach reach, const Choice& choose) const;
 
  private:
   /// A trunk from one class to another.
@@ -105,7 +103,7 @@ class RouteGraph {
   template <class Visit>
   void for_each_next(std::uint32_t node_class, const Target& target, const Visit& visit) const;
   [[nodiscard]] std::uint32_t shortest(std::uint32_t node_class, const Target& target) const;
-  [[nodiscard]] std::uint32_t scope_between(NodeId from, NodeId to) const;
+  [[nodiscard]] std::uint32_t scope_of(NodeId from, NodeId to, Reach reach) const;
 
   const topology::Topology& topology_;
   std::vector<std::uint32_t> link_colour_;  // dense

@@ -1,6 +1,7 @@
 #include "routing/router.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -90,8 +91,8 @@ struct Router::State {
 
   [[nodiscard]] const topology::Topology& fabric() const { return cluster.topology; }
 
-  [[nodiscard]] Path required(NodeId from, NodeId to, std::uint64_t flow) const {
-    std::optional<Path> path = policy->path(from, to, flow);
+  [[nodiscard]] Path required(NodeId from, NodeId to, Reach reach, std::uint64_t flow) const {
+    std::optional<Path> path = policy->path(from, to, reach, flow);
     if (!path) {
       throw InputError(fmt::format(
           "no path from \"{}\" to \"{}\" over the fabric of cluster \"{}\"; add links, or check the "
@@ -110,17 +111,21 @@ struct Router::State {
     return {nics.begin(), nics.end()};
   }
 
-  /// One branch: GPU or storage -> end -> network -> end -> GPU or storage, with 1 / `of` of the flow.
-  void add_branch(const std::vector<NodeId>& stations,
-                  std::uint32_t of,
-                  std::uint64_t flow,
-                  Path& path) const {
+  /// A part of a path; its ends may be the same node.
+  struct Part {
+    NodeId from;
+    NodeId to;
+    Reach reach = Reach::kHost;
+  };
+
+  /// One branch: its parts follow each other and carry 1 / `of` of the flow.
+  void add_branch(std::span<const Part> parts, std::uint32_t of, std::uint64_t flow, Path& path) const {
     Duration latency;
-    for (std::size_t i = 0; i + 1 < stations.size(); ++i) {
-      if (stations[i] != stations[i + 1]) {
-        const Path part = required(stations[i], stations[i + 1], flow);
-        append(part, of, path);
-        latency += part.latency;
+    for (const Part& part : parts) {
+      if (part.from != part.to) {
+        const Path piece = required(part.from, part.to, part.reach, flow);
+        append(piece, of, path);
+        latency += piece.latency;
       }
     }
     path.latency = std::max(path.latency, latency);
@@ -135,9 +140,11 @@ struct Router::State {
     for (std::size_t i = 0; i < pairs; ++i) {
       const NodeId source = out.size() == in.size() ? out[i] : out[i / in.size()];
       const NodeId destination = in[i % in.size()];
-      add_branch(
-          {fabric().gpu_node(from), fabric().gpu_node(exit), source, destination, fabric().gpu_node(to)},
-          static_cast<std::uint32_t>(pairs), flow, path);
+      const NodeId relay = fabric().gpu_node(exit);
+      const std::array parts = {Part{fabric().gpu_node(from), relay}, Part{relay, source},
+                                Part{source, destination, Reach::kNetwork},
+                                Part{destination, fabric().gpu_node(to)}};
+      add_branch(parts, static_cast<std::uint32_t>(pairs), flow, path);
     }
     return path;
   }
@@ -149,7 +156,7 @@ struct Router::State {
       return {};
     }
     if (same_host(from, to)) {
-      if (auto path = policy->path(fabric().gpu_node(from), fabric().gpu_node(to), flow)) {
+      if (auto path = policy->path(fabric().gpu_node(from), fabric().gpu_node(to), Reach::kHost, flow)) {
         return *std::move(path);
       }
       exit = from;
@@ -166,11 +173,10 @@ struct Router::State {
       path.hops.push_back({rate, 1, 1});
     }
     for (const NodeId end : ends) {
-      std::vector<NodeId> stations = {fabric().gpu_node(gpu), end, node};
-      if (!write) {
-        std::reverse(stations.begin(), stations.end());
-      }
-      add_branch(stations, static_cast<std::uint32_t>(ends.size()), 0, path);
+      const NodeId self = fabric().gpu_node(gpu);
+      const std::array parts = write ? std::array{Part{self, end}, Part{end, node, Reach::kNetwork}}
+                                     : std::array{Part{node, end, Reach::kNetwork}, Part{end, self}};
+      add_branch(parts, static_cast<std::uint32_t>(ends.size()), 0, path);
     }
     if (write) {
       path.hops.push_back({rate, 1, 1});
@@ -250,7 +256,7 @@ bool Router::crosses_network(GpuId a, GpuId b) const {
   }
   const topology::Topology& fabric = state_->fabric();
   return !state_->same_host(a, b) ||
-         !state_->policy->path(fabric.gpu_node(a), fabric.gpu_node(b), 0).has_value();
+         !state_->policy->path(fabric.gpu_node(a), fabric.gpu_node(b), Reach::kHost, 0).has_value();
 }
 
 std::vector<ResourceId> Router::resources_of(const topology::Fault& fault) const {

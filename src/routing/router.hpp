@@ -38,6 +38,10 @@ struct Path {
   Duration latency;
 };
 
+/// Where a path may go: inside one host, or between network end points (NICs, storage, GPUs wired to
+/// a switch) over fabric switches.
+enum class Reach : std::uint8_t { kHost, kNetwork };
+
 /// A path policy: one leaf in policies/, one line in policies.def.
 class Policy {
  public:
@@ -46,10 +50,12 @@ class Policy {
   [[nodiscard]] virtual std::vector<Resource> resources() const = 0;
   /// The resource that a link belongs to.
   [[nodiscard]] virtual ResourceId resource_of(LinkId link) const = 0;
-  /// Path between two different nodes by the policy, or nothing when there is none. Between nodes of
-  /// one host it stays inside; else it starts and ends at NICs, storage, or GPUs wired to a switch.
-  /// `flow` distinguishes flows of the same pair (hash input).
-  [[nodiscard]] virtual std::optional<Path> path(NodeId from, NodeId to, std::uint64_t flow) const = 0;
+  /// Path between two different nodes by the policy, or nothing when there is none. Only switches
+  /// forward. `flow` distinguishes flows of the same pair (hash input).
+  [[nodiscard]] virtual std::optional<Path> path(NodeId from,
+                                                 NodeId to,
+                                                 Reach reach,
+                                                 std::uint64_t flow) const = 0;
 };
 
 /// Registry entry of a policy.

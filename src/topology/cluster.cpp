@@ -257,6 +257,7 @@ Cluster read_cluster(const config::Document& document,
     root.get("hosts").error(fmt::format("{} GPUs", std::int64_t{hosts} * host.gpus),
                             fmt::format("a cluster has at most {}", kMostGpus));
   }
+  static_cast<void>(check_size(fabric, hosts * (cables_per_host(host) + host.nics)));
   diagnostics.throw_if_any();
 
   Topology::Draft draft;

@@ -48,6 +48,15 @@ struct Uplinks {
 /// Records for the report that ports of `plan` do not run at the asked rate.
 void note_rounding(const Uplinks& plan, Bandwidth rate, std::string_view which, Topology::Draft& draft);
 
+/// Most cables of a cluster: beyond this a file is a mistake, and memory (100 B a cable) the next limit.
+inline constexpr std::uint64_t kMostCables = 50'000'000;
+
+/// True when `cables` more cables are not too many; else an error at the fabric.
+[[nodiscard]] bool check_size(const config::Node& where, std::uint64_t cables);
+
+/// Cables inside one host of a kind.
+[[nodiscard]] std::uint64_t cables_per_host(const hardware::HostKind& kind);
+
 /// Down-capacity of a leaf with `ports` NICs.
 [[nodiscard]] Bandwidth times(std::int64_t ports, Bandwidth rate);
 

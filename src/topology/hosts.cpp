@@ -15,6 +15,9 @@ namespace {
 constexpr std::uint16_t kNvlinkCost = 1;
 constexpr std::uint16_t kPcieCost = 10;
 
+// Rates beyond this (absurd factors in a file) are cut, so that arithmetic stays in range.
+constexpr std::int64_t kMostBits = 4'000'000'000'000'000'000;
+
 std::uint32_t pcie_switches(const hardware::HostKind& kind) {
   return (kind.gpus + kind.gpus_per_pcie_switch - 1) / kind.gpus_per_pcie_switch;
 }
@@ -113,12 +116,29 @@ void add_hosts(const hardware::HostKind& kind, std::uint32_t hosts, Topology::Dr
   const std::uint64_t nodes = std::uint64_t{hosts} * (first_nic(kind) + kind.nics);
   STEPCAST_CHECK(nodes < std::numeric_limits<std::uint32_t>::max() / 4, "{} nodes", nodes);
   draft.nodes.reserve(nodes + nodes / 16);
-  const std::uint64_t cables = std::uint64_t{kind.gpus} * (kind.nvswitches + 1) + 2ULL * kind.nics;
-  draft.links.reserve(2 * hosts * (cables + kind.nics * std::uint64_t{3}));
+  // And one cable a NIC, and about two more above it.
+  draft.links.reserve(2 * hosts * (cables_per_host(kind) + kind.nics * std::uint64_t{3}));
   draft.gpu_nics.reserve(std::uint64_t{hosts} * kind.gpus);
   for (std::uint32_t host = 0; host < hosts; ++host) {
     add_host(kind, host, draft);
   }
+}
+
+std::uint64_t cables_per_host(const hardware::HostKind& kind) {
+  const std::uint64_t gpus = kind.gpus;
+  std::uint64_t nvlink = gpus * kind.nvswitches;
+  if (kind.nvswitches == 0 && kind.nvlink_bandwidth > Bandwidth()) {
+    nvlink = gpus * (gpus - 1) / 2;
+  }
+  return nvlink + gpus + kind.nics + (has_pcie_root(kind) ? pcie_switches(kind) : 0);
+}
+
+bool check_size(const config::Node& where, std::uint64_t cables) {
+  if (cables <= kMostCables) {
+    return true;
+  }
+  where.error(fmt::format("a fabric of {} cables", cables), fmt::format("the most is {}", kMostCables));
+  return false;
 }
 
 void attach_nic(const BuildContext& context,
@@ -153,7 +173,9 @@ Link switch_link(const hardware::HostKind& kind, Bandwidth capacity, Duration la
 }
 
 Bandwidth times(std::int64_t ports, Bandwidth rate) {
-  return Bandwidth::from_bits_per_second(ports * rate.bits_per_second());
+  const Int128 product = Int128{ports} * rate.bits_per_second();
+  return Bandwidth::from_bits_per_second(product < kMostBits ? static_cast<std::int64_t>(product)
+                                                             : kMostBits);
 }
 
 Uplinks plan_uplinks(Bandwidth down, double ratio, Bandwidth rate, std::uint32_t above) {
@@ -161,11 +183,13 @@ Uplinks plan_uplinks(Bandwidth down, double ratio, Bandwidth rate, std::uint32_t
   const auto port = static_cast<double>(rate.bits_per_second());
   Uplinks plan;
   // A hair below a whole number of ports is that number: the ratio came as decimal text.
-  const auto ports = static_cast<std::uint32_t>(std::max(1.0, std::ceil(up / port - 1e-9)));
+  constexpr double kMostPorts = 1e9;  // more than check_size lets pass
+  const auto ports = static_cast<std::uint32_t>(std::clamp(std::ceil(up / port - 1e-9), 1.0, kMostPorts));
   plan.switches = above == 0 ? ports : above;
   plan.parallel = (ports + plan.switches - 1) / plan.switches;
   plan.count = plan.parallel * plan.switches;
-  plan.capacity = Bandwidth::from_bits_per_second(std::llround(up / plan.count));
+  plan.capacity = Bandwidth::from_bits_per_second(
+      std::llround(std::min(up / plan.count, static_cast<double>(kMostBits))));
   plan.exact = plan.capacity == rate;
   return plan;
 }

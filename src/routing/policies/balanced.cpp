@@ -22,8 +22,11 @@ class Balanced final : public Policy {
 
   [[nodiscard]] std::vector<Resource> resources() const override { return graph_.resources(); }
   [[nodiscard]] ResourceId resource_of(LinkId link) const override { return graph_.resource_of(link); }
-  [[nodiscard]] std::optional<Path> path(NodeId from, NodeId to, std::uint64_t /*flow*/) const override {
-    return graph_.spread(from, to);
+  [[nodiscard]] std::optional<Path> path(NodeId from,
+                                         NodeId to,
+                                         Reach reach,
+                                         std::uint64_t /*flow*/) const override {
+    return graph_.spread(from, to, reach);
   }
 
  private:

@@ -22,9 +22,12 @@ class Ecmp final : public Policy {
 
   [[nodiscard]] std::vector<Resource> resources() const override { return graph_.resources(); }
   [[nodiscard]] ResourceId resource_of(LinkId link) const override { return graph_.resource_of(link); }
-  [[nodiscard]] std::optional<Path> path(NodeId from, NodeId to, std::uint64_t flow) const override {
+  [[nodiscard]] std::optional<Path> path(NodeId from,
+                                         NodeId to,
+                                         Reach reach,
+                                         std::uint64_t flow) const override {
     const std::uint64_t pair = mix(mix(mix(key_, flow), from.index()), to.index());
-    return graph_.walk(from, to, [pair](NodeId at, std::uint32_t candidates, std::uint64_t /*above*/) {
+    return graph_.walk(from, to, reach, [pair](NodeId at, std::uint32_t candidates, std::uint64_t /*above*/) {
       return static_cast<std::uint32_t>(mix(pair, at.index()) % candidates);
     });
   }

@@ -126,6 +126,13 @@ bool make_plan(const BuildContext& context, Plan& plan) {
   return true;
 }
 
+/// Cables above the NICs.
+std::uint64_t cables_of(const Plan& plan) {
+  const std::uint64_t up = std::uint64_t{plan.leaves} * plan.leaf.count;
+  const std::uint64_t spines = std::uint64_t{plan.pods} * plan.leaf.switches;
+  return up + (plan.pods > 1 ? spines * plan.spine.count : 0);
+}
+
 NodeId add_switch(Topology::Draft& draft, std::uint8_t tier, std::uint32_t index, std::string name) {
   return draft.add_node({.kind = NodeKind::kSwitch, .tier = tier, .index = index, .name = std::move(name)});
 }
@@ -156,7 +163,7 @@ void add_cores(const BuildContext& context,
 
 void build(const BuildContext& context, Topology::Draft& draft) {
   Plan plan;
-  if (!make_plan(context, plan)) {
+  if (!make_plan(context, plan) || !check_size(context.fabric, cables_of(plan))) {
     return;
   }
   std::vector<NodeId> leaves;

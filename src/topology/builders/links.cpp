@@ -125,6 +125,9 @@ void add_link(const BuildContext& context,
   if (node.get("bandwidth").is_text() && capacity == Bandwidth()) {
     node.get("bandwidth").error("a link without bandwidth", "take a link down with a fault of factor 0");
   }
+  if (!check_size(node, draft.links.size() / 2 + static_cast<std::uint64_t>(parallel))) {
+    return;
+  }
   for (std::int64_t i = 0; i < parallel; ++i) {
     draft.add_cable(*from, *to, link);
   }

@@ -95,8 +95,10 @@ void build(const BuildContext& context, Topology::Draft& draft) {
   const Uplinks plan = plan_uplinks(times(std::int64_t{hosts_per_unit} * nics_per_rail, kind.nic_bandwidth),
                                     options.number("oversubscription"), port,
                                     static_cast<std::uint32_t>(options.integer("spines")));
-  add_spines(context, leaves, plan, options.duration("link_latency"), draft);
-  note_rounding(plan, port, "leaf", draft);
+  if (check_size(context.fabric, leaves.size() * std::uint64_t{plan.count})) {
+    add_spines(context, leaves, plan, options.duration("link_latency"), draft);
+    note_rounding(plan, port, "leaf", draft);
+  }
 }
 
 }  // namespace
