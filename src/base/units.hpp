@@ -17,7 +17,7 @@ class Duration {
   [[nodiscard]] static constexpr Duration max() { return Duration(std::numeric_limits<std::int64_t>::max()); }
 
   [[nodiscard]] constexpr std::int64_t ps() const { return ps_; }
-  [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
+  [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
 
   friend constexpr auto operator<=>(const Duration&, const Duration&) = default;
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(a.ps_ + b.ps_); }
