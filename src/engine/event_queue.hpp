@@ -63,9 +63,6 @@ class EventQueue {
     std::uint32_t first;
     std::uint32_t second;
   };
-  /// Children per heap node; measured in tests/bench/event_queue_bench.cpp against 2 and 8.
-  static constexpr std::size_t kArity = 4;
-
   [[nodiscard]] static bool before(const Packed& a, const Packed& b) {
     if (a.at != b.at) {
       return a.at < b.at;
@@ -75,7 +72,6 @@ class EventQueue {
     }
     return a.colour != b.colour ? a.colour < b.colour : a.sequence < b.sequence;
   }
-  void sink(const Packed& packed);
 
   std::vector<Packed> heap_;
   std::uint64_t sequence_ = 0;
