@@ -26,7 +26,7 @@ void EventQueue::schedule(TimePoint at,
                       .first = first,
                       .second = second};
   heap_.push_back(packed);
-  heap_rise(heap_, heap_.size() - 1, packed, before, kNobodyCares);
+  heap_rise(heap_, heap_.size() - 1, packed, Before{}, kNobodyCares);
 }
 
 TimePoint EventQueue::next_time() const {
@@ -39,7 +39,7 @@ Event EventQueue::pop() {
   const Packed last = heap_.back();
   heap_.pop_back();
   if (!heap_.empty()) {
-    heap_sink(heap_, 0, last, before, kNobodyCares);
+    heap_sink(heap_, 0, last, Before{}, kNobodyCares);
   }
   now_ = TimePoint::from_start(Duration::from_ps(lowest.at));
   Event event;

@@ -63,15 +63,18 @@ class EventQueue {
     std::uint32_t first;
     std::uint32_t second;
   };
-  [[nodiscard]] static bool before(const Packed& a, const Packed& b) {
-    if (a.at != b.at) {
-      return a.at < b.at;
+  /// A type, not a function, so that the heap inlines it.
+  struct Before {
+    bool operator()(const Packed& a, const Packed& b) const {
+      if (a.at != b.at) {
+        return a.at < b.at;
+      }
+      if (a.rank != b.rank) {
+        return a.rank < b.rank;
+      }
+      return a.colour != b.colour ? a.colour < b.colour : a.sequence < b.sequence;
     }
-    if (a.rank != b.rank) {
-      return a.rank < b.rank;
-    }
-    return a.colour != b.colour ? a.colour < b.colour : a.sequence < b.sequence;
-  }
+  };
 
   std::vector<Packed> heap_;
   std::uint64_t sequence_ = 0;

@@ -58,17 +58,21 @@ class CompletionHeap {
   };
   static constexpr std::uint32_t kAbsent = std::numeric_limits<std::uint32_t>::max();
 
-  [[nodiscard]] static bool before(const Entry& a, const Entry& b) { return a.finish < b.finish; }
-  [[nodiscard]] auto moved() {
-    return [this](const Entry& entry, std::size_t slot) {
-      slots_[entry.item] = static_cast<std::uint32_t>(slot);
-    };
-  }
+  /// Types, not functions, so that the heap inlines them.
+  struct Before {
+    bool operator()(const Entry& a, const Entry& b) const { return a.finish < b.finish; }
+  };
+  struct Moved {
+    std::uint32_t* slots;
+    void operator()(const Entry& entry, std::size_t slot) const {
+      slots[entry.item] = static_cast<std::uint32_t>(slot);
+    }
+  };
   void rise(std::size_t slot, const Entry& entry) {
-    engine::heap_rise(entries_, slot, entry, before, moved());
+    engine::heap_rise(entries_, slot, entry, Before{}, Moved{slots_.data()});
   }
   void sink(std::size_t slot, const Entry& entry) {
-    engine::heap_sink(entries_, slot, entry, before, moved());
+    engine::heap_sink(entries_, slot, entry, Before{}, Moved{slots_.data()});
   }
 
   std::vector<Entry> entries_;

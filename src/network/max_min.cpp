@@ -66,7 +66,7 @@ void MaxMin::rescale(std::uint32_t activity, std::int64_t factor, double limit) 
 
 void MaxMin::push(double key, std::uint32_t index) {
   heap_.push_back({key, index});
-  engine::heap_rise(heap_, heap_.size() - 1, Entry{key, index}, before, kNobodyCares);
+  engine::heap_rise(heap_, heap_.size() - 1, Entry{key, index}, Before{}, kNobodyCares);
 }
 
 void MaxMin::open_resources() {
@@ -88,7 +88,7 @@ void MaxMin::open_resources() {
   }
   for (std::size_t slot = heap_.size() / engine::kHeapArity + 1; slot-- > 0;) {
     if (slot < heap_.size()) {
-      engine::heap_sink(heap_, slot, heap_[slot], before, kNobodyCares);
+      engine::heap_sink(heap_, slot, heap_[slot], Before{}, kNobodyCares);
     }
   }
 }
@@ -109,7 +109,7 @@ void MaxMin::drop_lowest() {
   const Entry last = heap_.back();
   heap_.pop_back();
   if (!heap_.empty()) {
-    engine::heap_sink(heap_, 0, last, before, kNobodyCares);
+    engine::heap_sink(heap_, 0, last, Before{}, kNobodyCares);
   }
 }
 
@@ -124,7 +124,7 @@ double MaxMin::take_lowest() {
     if (entry.index < resource_count) {
       const Resource& resource = resources_[entry.index];
       if (entry.key < resource.key && resource.open_weight > 0) {
-        engine::heap_sink(heap_, 0, Entry{resource.key, entry.index}, before, kNobodyCares);
+        engine::heap_sink(heap_, 0, Entry{resource.key, entry.index}, Before{}, kNobodyCares);
         continue;
       }
       drop_lowest();

@@ -83,7 +83,10 @@ class MaxMin {
   [[nodiscard]] std::uint32_t end_of_uses(std::uint32_t activity) const;
   [[nodiscard]] std::uint32_t end_of_members(std::uint32_t resource) const;
   void open_resources();
-  [[nodiscard]] static bool before(const Entry& a, const Entry& b) { return a.key < b.key; }
+  /// A type, not a function, so that the heap inlines it.
+  struct Before {
+    bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
+  };
   void push(double key, std::uint32_t index);
   void drop_lowest();
   [[nodiscard]] double take_lowest();
