@@ -1,10 +1,14 @@
 #include "engine/event_queue.hpp"
 
-#include <algorithm>
-
 #include "base/check.hpp"
+#include "engine/heap.hpp"
 
 namespace stepcast::engine {
+namespace {
+
+constexpr auto kNobodyCares = [](const auto&, std::size_t) {};
+
+}  // namespace
 
 void EventQueue::schedule(TimePoint at,
                           Priority priority,
@@ -21,13 +25,8 @@ void EventQueue::schedule(TimePoint at,
                       .colour = colour,
                       .first = first,
                       .second = second};
-  std::size_t slot = heap_.size();
   heap_.push_back(packed);
-  while (slot > 0 && before(packed, heap_[(slot - 1) / kArity])) {
-    heap_[slot] = heap_[(slot - 1) / kArity];
-    slot = (slot - 1) / kArity;
-  }
-  heap_[slot] = packed;
+  heap_rise(heap_, heap_.size() - 1, packed, Before{}, kNobodyCares);
 }
 
 TimePoint EventQueue::next_time() const {
@@ -40,7 +39,7 @@ Event EventQueue::pop() {
   const Packed last = heap_.back();
   heap_.pop_back();
   if (!heap_.empty()) {
-    sink(last);
+    heap_sink(heap_, 0, last, Before{}, kNobodyCares);
   }
   now_ = TimePoint::from_start(Duration::from_ps(lowest.at));
   Event event;
@@ -53,30 +52,6 @@ Event EventQueue::pop() {
   event.first = lowest.first;
   event.second = lowest.second;
   return event;
-}
-
-void EventQueue::sink(const Packed& packed) {
-  const std::size_t size = heap_.size();
-  std::size_t slot = 0;
-  for (;;) {
-    const std::size_t child = slot * kArity + 1;
-    if (child >= size) {
-      break;
-    }
-    std::size_t lowest = child;
-    const std::size_t end = std::min(child + kArity, size);
-    for (std::size_t other = child + 1; other < end; ++other) {
-      if (before(heap_[other], heap_[lowest])) {
-        lowest = other;
-      }
-    }
-    if (!before(heap_[lowest], packed)) {
-      break;
-    }
-    heap_[slot] = heap_[lowest];
-    slot = lowest;
-  }
-  heap_[slot] = packed;
 }
 
 }  // namespace stepcast::engine

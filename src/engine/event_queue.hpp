@@ -63,19 +63,18 @@ class EventQueue {
     std::uint32_t first;
     std::uint32_t second;
   };
-  /// Children per heap node; measured in tests/bench/event_queue_bench.cpp against 2 and 8.
-  static constexpr std::size_t kArity = 4;
-
-  [[nodiscard]] static bool before(const Packed& a, const Packed& b) {
-    if (a.at != b.at) {
-      return a.at < b.at;
+  /// A type, not a function, so that the heap inlines it.
+  struct Before {
+    bool operator()(const Packed& a, const Packed& b) const {
+      if (a.at != b.at) {
+        return a.at < b.at;
+      }
+      if (a.rank != b.rank) {
+        return a.rank < b.rank;
+      }
+      return a.colour != b.colour ? a.colour < b.colour : a.sequence < b.sequence;
     }
-    if (a.rank != b.rank) {
-      return a.rank < b.rank;
-    }
-    return a.colour != b.colour ? a.colour < b.colour : a.sequence < b.sequence;
-  }
-  void sink(const Packed& packed);
+  };
 
   std::vector<Packed> heap_;
   std::uint64_t sequence_ = 0;

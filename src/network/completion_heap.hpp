@@ -5,9 +5,11 @@
 #include <limits>
 #include <vector>
 
+#include "engine/heap.hpp"
+
 namespace stepcast::network {
 
-/// Indexed four-ary heap of predicted finishes (ps) of items 0, 1, 2, ...: a finish can change or
+/// Indexed heap of predicted finishes (ps) of items 0, 1, 2, ...: a finish can change or
 /// leave. Items of equal finish come out in any order: the owner orders them.
 class CompletionHeap {
  public:
@@ -39,16 +41,14 @@ class CompletionHeap {
       return;
     }
     slots_[item] = kAbsent;
-    const Entry moved = entries_.back();
+    const Entry last = entries_.back();
     entries_.pop_back();
     if (slot == entries_.size()) {
       return;
     }
-    if (slot > 0 && moved.finish < entries_[parent(slot)].finish) {
-      rise(slot, moved);
-    } else {
-      sink(slot, moved);
-    }
+    // The last entry belongs above or below the free slot; one of the two calls leaves it in place.
+    rise(slot, last);
+    sink(slots_[last.item], last);
   }
 
  private:
@@ -57,43 +57,22 @@ class CompletionHeap {
     std::uint32_t item;
   };
   static constexpr std::uint32_t kAbsent = std::numeric_limits<std::uint32_t>::max();
-  static constexpr std::uint32_t kArity = 4;
-  [[nodiscard]] static constexpr std::uint32_t parent(std::uint32_t slot) { return (slot - 1) / kArity; }
 
-  void place(std::uint32_t slot, const Entry& entry) {
-    entries_[slot] = entry;
-    slots_[entry.item] = slot;
-  }
-
-  void rise(std::uint32_t slot, Entry entry) {
-    while (slot > 0 && entry.finish < entries_[parent(slot)].finish) {
-      place(slot, entries_[parent(slot)]);
-      slot = parent(slot);
+  /// Types, not functions, so that the heap inlines them.
+  struct Before {
+    bool operator()(const Entry& a, const Entry& b) const { return a.finish < b.finish; }
+  };
+  struct Moved {
+    std::uint32_t* slots;
+    void operator()(const Entry& entry, std::size_t slot) const {
+      slots[entry.item] = static_cast<std::uint32_t>(slot);
     }
-    place(slot, entry);
+  };
+  void rise(std::size_t slot, const Entry& entry) {
+    engine::heap_rise(entries_, slot, entry, Before{}, Moved{slots_.data()});
   }
-
-  void sink(std::uint32_t slot, Entry entry) {
-    const auto size = static_cast<std::uint32_t>(entries_.size());
-    for (;;) {
-      const std::uint32_t first = slot * kArity + 1;
-      if (first >= size) {
-        break;
-      }
-      std::uint32_t lowest = first;
-      const std::uint32_t end = first + kArity < size ? first + kArity : size;
-      for (std::uint32_t child = first + 1; child < end; ++child) {
-        if (entries_[child].finish < entries_[lowest].finish) {
-          lowest = child;
-        }
-      }
-      if (entry.finish <= entries_[lowest].finish) {
-        break;
-      }
-      place(slot, entries_[lowest]);
-      slot = lowest;
-    }
-    place(slot, entry);
+  void sink(std::size_t slot, const Entry& entry) {
+    engine::heap_sink(entries_, slot, entry, Before{}, Moved{slots_.data()});
   }
 
   std::vector<Entry> entries_;

@@ -51,8 +51,14 @@ double progress_per_level(std::uint32_t fairness, std::int64_t common_divisor) {
   return static_cast<double>(product);
 }
 
+/// Level at which an activity reaches its cap.
+double cap_level(double cap, double per_level) {
+  return cap > 0 ? cap / per_level : MaxMin::kUnlimited;
+}
+
+/// A rate at the cap is the cap itself, whatever its level is rounded to.
 double rate_at(double level, double per_level, double cap) {
-  return cap > 0 && level == cap / per_level ? cap : per_level * level;
+  return level == cap_level(cap, per_level) ? cap : per_level * level;
 }
 
 }  // namespace
@@ -96,21 +102,19 @@ bool FlowNetwork::State::alone(const Shape& shape) const {
   return true;
 }
 
-double FlowNetwork::State::own_limit(const Shape& shape, std::int64_t scale) const {
-  double limit = MaxMin::kUnlimited;
+double FlowNetwork::State::own_limit(const Shape& shape, std::int64_t common_divisor) const {
+  const std::int64_t scale = common_divisor / shape.divisor;
+  double limit = cap_level(shape.cap, progress_per_level(shape.fairness, common_divisor));
   for (std::uint32_t demand = shape.first_demand; demand < shape.first_demand + shape.demand_count;
        ++demand) {
     const Resource& resource = resources[demand_resource[demand]];
     if (resource.users == 1) {
-      std::int64_t weight = 0;
-      if (__builtin_mul_overflow(demand_share[demand], scale, &weight)) {
+      std::int64_t share = 0;
+      if (__builtin_mul_overflow(demand_share[demand], scale, &share)) {
         refuse_divisors();
       }
-      limit = std::min(limit, resource.capacity / static_cast<double>(weight));
+      limit = std::min(limit, resource.capacity / static_cast<double>(share));
     }
-  }
-  if (shape.cap > 0) {
-    limit = std::min(limit, shape.cap / progress_per_level(shape.fairness, shape.divisor * scale));
   }
   return limit;
 }
@@ -118,7 +122,7 @@ double FlowNetwork::State::own_limit(const Shape& shape, std::int64_t scale) con
 void FlowNetwork::State::refresh_alone_rate(Shape& shape) const {
   if (shape.alone_epoch != capacity_epoch) {
     shape.alone_epoch = capacity_epoch;
-    const double limit = own_limit(shape, 1);
+    const double limit = own_limit(shape, shape.divisor);
     shape.alone_rate = rate_at(limit, progress_per_level(shape.fairness, shape.divisor), shape.cap);
   }
 }
@@ -141,11 +145,13 @@ std::int64_t FlowNetwork::State::gather(std::uint32_t seed) {
   bool scaled = false;
   for (std::size_t next = 0; next < component.size(); ++next) {
     const Shape& shape = shapes[activities[component[next]].shape];
+    double limit = cap_level(shape.cap, progress_per_level(shape.fairness, shape.divisor));
     for (std::uint32_t demand = shape.first_demand; demand < shape.first_demand + shape.demand_count;
          ++demand) {
       const std::uint32_t index = demand_resource[demand];
       const Resource& resource = resources[index];
       if (resource.users == 1) {
+        limit = std::min(limit, resource.capacity / static_cast<double>(demand_share[demand]));
         continue;
       }
       ResourceExtra& extra = extras[index];
@@ -159,7 +165,7 @@ std::int64_t FlowNetwork::State::gather(std::uint32_t seed) {
       }
       max_min.add_use(extra.local, demand_share[demand]);
     }
-    max_min.end_activity(own_limit(shape, 1));
+    max_min.end_activity(limit);
     if (shape.divisor != common_divisor) {
       scaled = scaled || next > 0;
       common_divisor = common_multiple(common_divisor, shape.divisor);
@@ -174,8 +180,7 @@ std::int64_t FlowNetwork::State::gather(std::uint32_t seed) {
 void FlowNetwork::State::scale_to(std::int64_t common_divisor) {
   for (std::uint32_t index = 0; index < component.size(); ++index) {
     const Shape& shape = shapes[activities[component[index]].shape];
-    const std::int64_t scale = common_divisor / shape.divisor;
-    max_min.rescale(index, scale, own_limit(shape, scale));
+    max_min.rescale(index, common_divisor / shape.divisor, own_limit(shape, common_divisor));
   }
 }
 

@@ -117,8 +117,8 @@ struct FlowNetwork::State {
   void refresh_alone_rate(Shape& shape) const;
   /// Lists the component in `component` and fills `max_min`. Returns the common divisor.
   [[nodiscard]] std::int64_t gather(std::uint32_t seed);
-  /// Largest level that the activity's own cap and unshared resources allow.
-  [[nodiscard]] double own_limit(const Shape& shape, std::int64_t scale) const;
+  /// Largest level that the shape's cap and the resources that nobody shares allow.
+  [[nodiscard]] double own_limit(const Shape& shape, std::int64_t common_divisor) const;
   void scale_to(std::int64_t common_divisor);
   void set_rate(std::uint32_t index, double rate);
 };

@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "engine/heap.hpp"
 
 namespace stepcast::network {
 namespace {
@@ -13,6 +14,8 @@ namespace {
       "network: the integer weights of activities that share one resource exceed 64 bits; use fewer "
       "distinct splits or smaller weights");
 }
+
+constexpr auto kNobodyCares = [](const auto&, std::size_t) {};
 
 std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
@@ -63,7 +66,7 @@ void MaxMin::rescale(std::uint32_t activity, std::int64_t factor, double limit) 
 
 void MaxMin::push(double key, std::uint32_t index) {
   heap_.push_back({key, index});
-  std::push_heap(heap_.begin(), heap_.end(), [](const Entry& a, const Entry& b) { return a.key > b.key; });
+  engine::heap_rise(heap_, heap_.size() - 1, Entry{key, index}, Before{}, kNobodyCares);
 }
 
 void MaxMin::open_resources() {
@@ -83,7 +86,11 @@ void MaxMin::open_resources() {
     }
     ++index;
   }
-  std::make_heap(heap_.begin(), heap_.end(), [](const Entry& a, const Entry& b) { return a.key > b.key; });
+  for (std::size_t slot = heap_.size() / engine::kHeapArity + 1; slot-- > 0;) {
+    if (slot < heap_.size()) {
+      engine::heap_sink(heap_, slot, heap_[slot], Before{}, kNobodyCares);
+    }
+  }
 }
 
 void MaxMin::fill() {
@@ -98,28 +105,37 @@ void MaxMin::fill() {
   }
 }
 
+void MaxMin::drop_lowest() {
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (!heap_.empty()) {
+    engine::heap_sink(heap_, 0, last, Before{}, kNobodyCares);
+  }
+}
+
 /// Takes everything whose current key is the smallest one. A key that grew leaves its old entry
 /// behind, which is pushed again with the new key when met; a key that shrank has a second entry.
 double MaxMin::take_lowest() {
-  const auto higher = [](const Entry& a, const Entry& b) { return a.key > b.key; };
   const auto resource_count = static_cast<std::uint32_t>(resources_.size());
   taken_.clear();
   double level = 0;
   while (!heap_.empty() && (taken_.empty() || heap_.front().key == level)) {
     const Entry entry = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), higher);
-    heap_.pop_back();
     if (entry.index < resource_count) {
       const Resource& resource = resources_[entry.index];
+      if (entry.key < resource.key && resource.open_weight > 0) {
+        engine::heap_sink(heap_, 0, Entry{resource.key, entry.index}, Before{}, kNobodyCares);
+        continue;
+      }
+      drop_lowest();
       if (resource.open_weight == 0 || entry.key > resource.key) {
         continue;
       }
-      if (entry.key < resource.key) {
-        push(resource.key, entry.index);
+    } else {
+      drop_lowest();
+      if (activities_[entry.index - resource_count].frozen) {
         continue;
       }
-    } else if (activities_[entry.index - resource_count].frozen) {
-      continue;
     }
     level = entry.key;
     taken_.push_back(entry.index);

@@ -83,7 +83,12 @@ class MaxMin {
   [[nodiscard]] std::uint32_t end_of_uses(std::uint32_t activity) const;
   [[nodiscard]] std::uint32_t end_of_members(std::uint32_t resource) const;
   void open_resources();
+  /// A type, not a function, so that the heap inlines it.
+  struct Before {
+    bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
+  };
   void push(double key, std::uint32_t index);
+  void drop_lowest();
   [[nodiscard]] double take_lowest();
   void freeze_taken(double level);
   void freeze(std::uint32_t activity, double level);
