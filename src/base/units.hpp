@@ -118,7 +118,8 @@ class FlopRate {
   return Duration::from_ps(static_cast<std::int64_t>((work + bps - 1) / bps));
 }
 
-/// A duration from seconds in double, rounded up to the next picosecond.
+/// A duration from seconds in double, rounded up to the next picosecond (an excess below 1/1024 ps, or
+/// 2^-50 of the time, is rounding of the double and counts as none).
 /// REQUIRES: 0 <= seconds < 106 days.
 [[nodiscard]] Duration duration_from_seconds(double seconds);
 

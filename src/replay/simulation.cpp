@@ -411,7 +411,9 @@ Timeline Simulation::collect() {
     const ResourceId id{index};
     TierUse& tier = tiers.at(resources[index].tier);
     const auto bytes = static_cast<double>(network_.bytes(id));
-    tier.bytes += bytes;
+    if (!resources[index].links.empty()) {  // a storage system's own rate is no link
+      tier.bytes += bytes;
+    }
     if (seconds > 0 && resources[index].bytes_per_second > 0) {
       tier.utilisation = std::max(tier.utilisation, bytes / (resources[index].bytes_per_second * seconds));
     }

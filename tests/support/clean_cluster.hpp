@@ -11,7 +11,7 @@ namespace stepcast::test {
 /// Two hosts of eight GPUs with round numbers, so that times can be derived by hand:
 /// NVLink 100 GB/s, NIC 25 GB/s; a collective or message costs launch 1 us, 2 us per NVLink hop,
 /// 5 us per network hop, then bytes / rate (overlap exponent 1, no last-step term: plain sums).
-/// One leaf, one spine, links of 1 us, PCIe without latency, storage of 10 GB/s at the spine.
+/// One leaf, network links of 1 us, PCIe without latency, storage of 10 GB/s at the leaf.
 inline std::string clean_cluster_text(const std::string& faults = "[]") {
   return R"({
     "name": "clean", "hosts": 2,
@@ -22,7 +22,7 @@ inline std::string clean_cluster_text(const std::string& faults = "[]") {
       "collective": {"launch": "1 us", "hop_ll": "2 us", "hop_ll128": "2 us", "hop_simple": "2 us",
         "net_hop_ll": "5 us", "net_hop_ll128": "5 us", "net_hop_simple": "5 us",
         "efficiency_ll": 0.5, "efficiency_ll128": 0.5, "last_step_share": 0, "overlap_exponent": 1}},
-    "fabric": {"kind": "fat_tree", "hosts_per_leaf": 2, "spines": 1, "latency": "1 us"},
+    "fabric": {"kind": "fat_tree", "hosts_per_leaf": 2},
     "storage": {"name": "store", "read": "10 GB/s", "write": "10 GB/s",
       "attach": {"links": 1, "bandwidth": "400 Gb/s", "latency": "1 us"}},
     "faults": )" +

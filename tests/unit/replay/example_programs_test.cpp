@@ -66,12 +66,12 @@ TEST_CASE("repeat: nested loops") {
 }
 
 TEST_CASE("storage_write: the write outlasts the next kernel") {
-  // 1 ms, then NIC, leaf and spine links of 1 us each, then 1 GiB at 10 GB/s = 107.3741824 ms.
+  // 1 ms, then the links NIC to leaf and leaf to storage of 1 us each, then 1 GiB at 10 GB/s = 107.3741824 ms.
   const replay::Run run = replay_example("storage_write");
-  CHECK(step_ps(run) == 1'000'000'000 + 3'000'000 + 107'374'182'400);
+  CHECK(step_ps(run) == 1'000'000'000 + 2'000'000 + 107'374'182'400);
   // 1 ms and 2 ms of kernels; the rest of the write is exposed.
   CHECK(spent_ps(run, Activity::kCompute) == 3'000'000'000);
-  CHECK(spent_ps(run, Activity::kStorage) == 105'377'182'400);
+  CHECK(spent_ps(run, Activity::kStorage) == 105'376'182'400);
 }
 
 TEST_CASE("late_rank: the ring starts with its last member (case 60)") {
