@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include <rapidcheck.h>
+
+#include "base/fingerprint.hpp"
 #include "config/data_path.hpp"
 #include "job_fixture.hpp"
 #include "program_player.hpp"
@@ -129,6 +132,33 @@ TEST_CASE("generated programs end, with messages that need both sides") {
     ProgramPlayer player(programs, [](const auto&, const auto&) { return 1; });
     CHECK(player.run() > 0);
   }
+}
+
+TEST_CASE("any plan ends, whatever its kernels take") {
+  // Blocking sends and receives one ahead must never wait in a circle, in warm-up, steady state or end.
+  CHECK(rc::check([] {
+    const auto pp = *rc::gen::inRange<std::uint32_t>(1, 6);
+    const auto v = pp > 1 ? *rc::gen::inRange<std::uint32_t>(1, 4) : 1;
+    const auto tp = *rc::gen::element<std::uint32_t>(1, 2);
+    const auto rounds = *rc::gen::inRange<std::uint32_t>(1, 5);
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const bool gpipe = v == 1 && *rc::gen::arbitrary<bool>();
+    Gpt gpt;
+    gpt.layers = pp * v * *rc::gen::inRange<std::uint32_t>(1, 3);
+    gpt.global_batch = v > 1 ? std::uint64_t{pp} * rounds : rounds * 2;
+    gpt.parallel = "{\"tp\": " + std::to_string(tp) + ", \"pp\": " + std::to_string(pp) +
+                   ", \"virtual_stages\": " + std::to_string(v) + (gpipe ? ", \"schedule\": \"gpipe\"" : "") +
+                   (tp > 1 && *rc::gen::arbitrary<bool>() ? ", \"sequence_parallel\": true}" : "}");
+    gpt.more = std::string(", \"overlap\": {\"p2p\": ") + (*rc::gen::arbitrary<bool>() ? "true" : "false") +
+               ", \"tp\": " + (*rc::gen::arbitrary<bool>() ? "true" : "false") + "}" +
+               (*rc::gen::arbitrary<bool>() ? ", \"recompute\": \"full\"" : "");
+    const Programs programs = generate(job_of(text_of(gpt), tp * pp), round_device());
+    program::check(programs);
+    ProgramPlayer player(programs, [seed](const program::Program&, const program::Operation& operation) {
+      return static_cast<std::int64_t>(mix(seed, operation.target) % 1000);
+    });
+    RC_ASSERT(player.run() > 0);
+  }));
 }
 
 TEST_CASE("the pipeline of a program takes the time of its schedule") {
