@@ -16,7 +16,7 @@ inline std::string clean_cluster_text(const std::string& faults = "[]") {
   return R"({
     "name": "clean", "hosts": 2,
     "host": {"base": "dgx-a100-80g",
-      "nvlink_bandwidth": "100 GB/s", "nvlink_effective": "100 GB/s", "nvlink_latency": "100 ns",
+      "nvswitches": 1, "nvlink_bandwidth": "100 GB/s", "nvlink_effective": "100 GB/s", "nvlink_latency": "100 ns",
       "pcie_bandwidth": "50 GB/s", "pcie_latency": "0 ns",
       "nic_bandwidth": "200 Gb/s", "nic_effective": "200 Gb/s", "nic_latency": "1 us",
       "collective": {"launch": "1 us", "hop_ll": "2 us", "hop_ll128": "2 us", "hop_simple": "2 us",
