@@ -36,7 +36,10 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 2) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
+    // Of two equally near, the one of the same length: a mistyped letter is the likelier mistake.
+    const bool tie = distance == best_distance && !best.empty() && best.size() != word.size() &&
+                     candidate.size() == word.size();
+    if (distance < best_distance || tie) {
       best_distance = distance;
       best = candidate;
     }

@@ -57,9 +57,9 @@ double channel_cap(Protocol protocol, const Passage& passage, std::int64_t wire,
 
 std::string_view name_of(Protocol protocol) {
   switch (protocol) {
-    case Protocol::kLl: return "ll";
-    case Protocol::kLl128: return "ll128";
-    case Protocol::kSimple: return "simple";
+    case Protocol::kLl: return "LL";
+    case Protocol::kLl128: return "LL128";
+    case Protocol::kSimple: return "Simple";
   }
   return "";
 }

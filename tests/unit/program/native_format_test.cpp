@@ -118,7 +118,7 @@ constexpr std::string_view kEverything = R"({
           {"kind": "elementwise", "bytes": "7 B"}, {"kind": "optimizer", "bytes": "1 GiB", "dtype": "fp32"},
           {"kind": "fixed", "duration": "1500 ps"}]},
        {"id": "sum", "op": "collective", "stream": "n", "collective": "all_reduce", "group": "mine", "bytes": "1 MiB",
-        "dtype": "bf16", "reduction": "max", "algorithm": "ring", "protocol": "simple", "channels": 4,
+        "dtype": "bf16", "reduction": "max", "algorithm": "ring", "protocol": "Simple", "channels": 4,
         "label": {"name": "grad", "dimension": "dp", "micro_batch": 1, "micro_batch_stride": 2, "chunk": 0},
         "after": ["layer", {"id": "launch", "edge": "start_to_start"}]},
        {"id": "gather", "op": "collective", "collective": "all_gather", "group": "even", "bytes": "64 KiB",
