@@ -29,7 +29,9 @@ void head(const replay::Result& result, std::string& out) {
   out += "\n";
   out += fmt::format("  step time   {}", format_seconds(result.step_time_s));
   if (result.uncertainty.relative > 0) {
-    out += fmt::format("   (+- {:.0f} %: {})", 100 * result.uncertainty.relative, result.uncertainty.basis);
+    out += fmt::format("   +- {:.0f} % ({})", 100 * result.uncertainty.relative, result.uncertainty.basis);
+  } else if (!result.uncertainty.basis.empty()) {
+    out += fmt::format("   ({})", result.uncertainty.basis);
   }
   out += "\n";
 }
