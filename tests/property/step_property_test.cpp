@@ -24,16 +24,21 @@ workload::Job draw_job(std::uint32_t& ranks) {
   const std::uint32_t replicas = ranks / (tp * pp) == 0 ? 1 : ranks / (tp * pp);
   const std::string schedule =
       virtual_stages > 1 ? "interleaved" : *rc::gen::element<std::string>("1f1b", "gpipe");
+  // Drawn one by one: the order of evaluation of arguments is not defined.
+  const auto layers = pp * virtual_stages * *rc::gen::element(1U, 2U, 3U);
+  const bool sequence_parallel = tp > 1 && *rc::gen::arbitrary<bool>();
+  const auto recompute = *rc::gen::element<std::string>("none", "selective", "full");
+  const auto attention = *rc::gen::element<std::string>("flash", "unfused");
+  const bool grad_reduce = *rc::gen::arbitrary<bool>();
+  const bool param_gather = *rc::gen::arbitrary<bool>();
+  const bool p2p = *rc::gen::arbitrary<bool>();
   const std::string text = fmt::format(
       R"({{"name": "drawn", "model": {{"layers": {}, "hidden": 512, "heads": 8, "vocab": 1000}}, "sequence": 256,
           "parallel": {{"tp": {}, "pp": {}, "virtual_stages": {}, "schedule": "{}", "sequence_parallel": {}}},
           "micro_batch": 1, "global_batch": {}, "recompute": "{}", "attention": "{}",
           "overlap": {{"grad_reduce": {}, "param_gather": {}, "p2p": {}}}}})",
-      pp * virtual_stages * *rc::gen::element(1, 2, 3), tp, pp, virtual_stages, schedule,
-      *rc::gen::arbitrary<bool>(), micro_batches * replicas,
-      *rc::gen::element<std::string>("none", "selective", "full"),
-      *rc::gen::element<std::string>("flash", "unfused"), *rc::gen::arbitrary<bool>(),
-      *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>());
+      layers, tp, pp, virtual_stages, schedule, sequence_parallel, micro_batches * replicas, recompute,
+      attention, grad_reduce, param_gather, p2p);
   config::Diagnostics diagnostics;
   const config::Document document = config::Document::parse(text, "drawn.json", diagnostics);
   workload::Job job = workload::read_job(document, diagnostics);

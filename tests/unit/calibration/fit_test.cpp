@@ -85,7 +85,7 @@ TEST_CASE("a row file with several mistakes is answered with all of them") {
   } catch (const InputError& error) {
     text = error.what();
   }
-  CHECK(text.find("rows.json:2:30: /rows/0/kind: ") != std::string::npos);
+  CHECK(text.find("rows.json:2:31: /rows/0/kind: ") != std::string::npos);
   CHECK(text.find("/rows/0/measured/value: a measured time must be positive") != std::string::npos);
   CHECK(text.find("/rows/1/id: row \"a\" occurs twice; give every row its own id") != std::string::npos);
   CHECK(text.find("/rows/1/measured/value: needs a unit") != std::string::npos);
