@@ -66,7 +66,8 @@ TEST_CASE("repeat: nested loops") {
 }
 
 TEST_CASE("storage_write: the write outlasts the next kernel") {
-  // 1 ms, then the links NIC to leaf and leaf to storage of 1 us each, then 1 GiB at 10 GB/s = 107.3741824 ms.
+  // 1 ms, then the links NIC to leaf and leaf to storage of 1 us each, then 1 GiB at 10 GB/s = 107.3741824
+  // ms.
   const replay::Run run = replay_example("storage_write");
   CHECK(step_ps(run) == 1'000'000'000 + 2'000'000 + 107'374'182'400);
   // 1 ms and 2 ms of kernels; the rest of the write is exposed.
