@@ -174,7 +174,7 @@ class CollectiveCheck {
     });
   }
 
-  RankFinding mismatch(std::uint32_t group, const Part& a, const Part& b) const {
+  [[nodiscard]] RankFinding mismatch(std::uint32_t group, const Part& a, const Part& b) const {
     const Word& word_a = word(a);
     const Word& word_b = word(b);
     const std::uint32_t program_a = programs_.program_of[a.rank];

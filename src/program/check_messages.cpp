@@ -87,9 +87,8 @@ class MessageCheck {
       }
       return;
     }
-    static const Channels kNothing;
-    const Channels& sends = sender_interface == Operation::kNone ? kNothing : channels_[sender_interface];
-    const Channels& recvs = receiver_interface == Operation::kNone ? kNothing : channels_[receiver_interface];
+    const Channels& sends = sender_interface == Operation::kNone ? nothing_ : channels_[sender_interface];
+    const Channels& recvs = receiver_interface == Operation::kNone ? nothing_ : channels_[receiver_interface];
     std::set<std::uint32_t> tags;
     for (const auto& [tag, channel] : sends) {
       tags.insert(tag);
@@ -97,12 +96,11 @@ class MessageCheck {
     for (const auto& [tag, channel] : recvs) {
       tags.insert(tag);
     }
-    static const Word kSilence;
     for (const std::uint32_t tag : tags) {
       const auto sent = sends.find(tag);
       const auto received = recvs.find(tag);
-      const Word& out = sent == sends.end() ? kSilence : sent->second.sends;
-      const Word& in = received == recvs.end() ? kSilence : received->second.recvs;
+      const Word& out = sent == sends.end() ? silence_ : sent->second.sends;
+      const Word& in = received == recvs.end() ? silence_ : received->second.recvs;
       if (out.digest() != in.digest()) {
         known->second.push_back(findings_.size());
         findings_.push_back(mismatch(sender, out, receiver, in, tag));
@@ -110,11 +108,11 @@ class MessageCheck {
     }
   }
 
-  RankFinding mismatch(std::uint32_t sender,
-                       const Word& out,
-                       std::uint32_t receiver,
-                       const Word& in,
-                       std::uint32_t tag) const {
+  [[nodiscard]] RankFinding mismatch(std::uint32_t sender,
+                                     const Word& out,
+                                     std::uint32_t receiver,
+                                     const Word& in,
+                                     std::uint32_t tag) const {
     const std::uint32_t sender_program = programs_.program_of[sender];
     const std::uint32_t receiver_program = programs_.program_of[receiver];
     const Program& from = programs_.programs[sender_program];
@@ -147,6 +145,8 @@ class MessageCheck {
   const Programs& programs_;
   config::Diagnostics& diagnostics_;
   Meetings meetings_;
+  Channels nothing_;  // of ranks that do not meet
+  Word silence_;
   std::vector<Channels> channels_;  // by interface
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> verdicts_;
   std::vector<RankFinding> findings_;

@@ -70,7 +70,7 @@ class ProgramWriter {
     streams_ = unique_names(streams, "stream");
   }
 
-  std::string run() const {
+  [[nodiscard]] std::string run() const {
     std::string text = fmt::format("{{\"name\": {}, \"ranks\": {},", json_text(program_.name),
                                    rank_set_json(Group::listed(members_)));
     std::vector<std::string> streams;

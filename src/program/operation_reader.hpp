@@ -39,8 +39,9 @@ class SlotTable {
                     SlotKind kind,
                     std::vector<std::uint32_t> values,
                     Program& program);
-  std::uint32_t group_index(const config::Node& node, const std::vector<std::string>& more_names) const;
-  std::vector<std::string> names_of(const Program& program, SlotKind kind) const;
+  [[nodiscard]] std::uint32_t group_index(const config::Node& node,
+                                          const std::vector<std::string>& more_names) const;
+  [[nodiscard]] std::vector<std::string> names_of(const Program& program, SlotKind kind) const;
 
   const GroupNames& groups_;
   std::uint32_t ranks_;
