@@ -54,6 +54,9 @@ void memory(const replay::Result& result, std::string& out) {
   out += fmt::format("              stage {}: weights {}, gradients {}, optimizer {}, activations {}\n",
                      figures.stage, format_bytes(figures.weights), format_bytes(figures.gradients),
                      format_bytes(figures.optimizer), format_bytes(figures.activations));
+  constexpr double kGib = 1073741824.0;
+  out += fmt::format("              layers only, first stage: states {:.7g} GiB, activations {:.7g} GiB\n",
+                     figures.layers_only_states / kGib, figures.layers_only_activations / kGib);
 }
 
 void breakdown(const replay::Result& result, std::string& out) {
