@@ -1,5 +1,6 @@
 #include "network/flow_network.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "base/error.hpp"
@@ -415,6 +416,45 @@ TEST_CASE("the peak of a resource is its highest load over its capacity at that 
   net.resolve(at(10 * kSecond));
   CHECK(net.peak_utilisation(link) == Approx(0.75).epsilon(1e-15));
   CHECK(net.peak_utilisation(wide) == Approx(0.06).epsilon(1e-15));
+}
+
+TEST_CASE("a peak belongs to the capacity at which it was reached") {
+  // 30 on 100: 30 %. With 200 from 1 s on, 30 on 200 is less. Nothing runs when the capacity drops to
+  // 40: what moved before was never 75 % of it.
+  FlowNetwork net;
+  const ResourceId link = net.add_resource(100);
+  net.start(add_shape(net, {over(link)}, {.cap = 30}), 300, at(0), 0);
+  net.resolve(at(0));
+  net.set_capacity(link, 200, at(kSecond));
+  net.resolve(at(kSecond));
+  CHECK(net.peak_utilisation(link) == Approx(0.3).epsilon(1e-15));
+  CHECK(run_to_end(net) == Finishes{{0, 10 * kSecond}});
+  net.set_capacity(link, 40, at(11 * kSecond));
+  net.resolve(at(11 * kSecond));
+  CHECK(net.peak_utilisation(link) == Approx(0.3).epsilon(1e-15));
+}
+
+TEST_CASE("rounding never gives a later round a lower level") {
+  // An activity of weight w stops at a cap one double below the fair level c/W. In real numbers the
+  // other one, of weight W - w, then gets more than the cap; in doubles (c - w x cap) / (W - w) is less
+  // than the cap for these values. The rule that a level below the last one is set to it holds it up.
+  struct Case {
+    double capacity;
+    std::uint32_t all;
+    std::uint32_t capped;
+  };
+  for (const Case& values : {Case{17, 25, 24}, Case{71, 18, 17}, Case{77, 23, 20}, Case{151, 19, 17}}) {
+    FlowNetwork net;
+    const ResourceId link = net.add_resource(values.capacity);
+    const double cap = std::nextafter(values.capacity / values.all, 0.0);
+    REQUIRE((values.capacity - values.capped * cap) / (values.all - values.capped) < cap);
+    const ActivityId first =
+        net.start(add_shape(net, {over(link, values.capped)}, {.cap = cap}), 1, at(0), 0);
+    const ActivityId other = net.start(add_shape(net, {over(link, values.all - values.capped)}), 1, at(0), 1);
+    net.resolve(at(0));
+    CHECK(net.rate(first) == cap);
+    CHECK(net.rate(other) == cap);
+  }
 }
 
 TEST_CASE("a capacity that nobody uses just changes") {
