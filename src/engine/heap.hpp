@@ -5,8 +5,7 @@
 
 namespace stepcast::engine {
 
-/// Children per node of every heap here. Measured in tests/bench: four is faster than two (fewer
-/// levels, so fewer cache lines) and than eight (fewer compares).
+/// Children per node of every heap here; measured in tests/bench (README.md).
 inline constexpr std::size_t kHeapArity = 4;
 
 /// Puts `item` where it belongs on the way from `slot` to the root; `slot` is free. `before(a, b)`

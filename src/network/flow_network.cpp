@@ -49,35 +49,46 @@ ResourceId FlowNetwork::add_resource(double bytes_per_second, std::uint32_t mult
   return id;
 }
 
+std::vector<FlowNetwork::State::Weight> FlowNetwork::State::merged_weights(
+    std::span<const network::Demand> wanted) const {
+  std::vector<Weight> all;
+  all.reserve(wanted.size());
+  for (const auto& demand : wanted) {
+    STEPCAST_CHECK(demand.weight > 0 && demand.members > 0, "demand of weight {}, members {}", demand.weight,
+                   demand.members);
+    all.push_back({known(demand.resource), checked_product(demand.weight, demand.members)});
+  }
+  std::sort(all.begin(), all.end(), [](const Weight& a, const Weight& b) { return a.resource < b.resource; });
+  std::vector<Weight> merged;
+  merged.reserve(all.size());
+  for (const Weight& weight : all) {
+    if (merged.empty() || merged.back().resource != weight.resource) {
+      merged.push_back(weight);
+    } else {
+      merged.back().bytes = checked_sum(merged.back().bytes, weight.bytes);
+    }
+  }
+  return merged;
+}
+
 ShapeId FlowNetwork::add_shape(const Shape& shape) {
   State& s = *state_;
   STEPCAST_CHECK(shape.divisor > 0 && shape.fairness > 0 && shape.multiplicity > 0,
                  "shape with divisor {}, fairness {}, multiplicity {}", shape.divisor, shape.fairness,
                  shape.multiplicity);
   STEPCAST_CHECK(std::isfinite(shape.cap) && shape.cap >= 0, "cap of {} per second", shape.cap);
-  std::vector<std::pair<std::uint32_t, std::int64_t>> weights;
-  weights.reserve(shape.demands.size());
-  for (const Demand& demand : shape.demands) {
-    STEPCAST_CHECK(demand.resource.index() < s.resources.size(), "resource {} of {}", demand.resource.index(),
-                   s.resources.size());
-    STEPCAST_CHECK(demand.weight > 0 && demand.members > 0, "demand of weight {}, members {}", demand.weight,
-                   demand.members);
-    weights.emplace_back(demand.resource.index(), checked_product(demand.weight, demand.members));
+  // Everything that can be refused is refused before anything changes.
+  const std::vector<State::Weight> weights = s.merged_weights(shape.demands);
+  for (const auto& [resource, weight] : weights) {
+    static_cast<void>(checked_product(weight, shape.fairness));
   }
-  std::sort(weights.begin(), weights.end());
-
   const ShapeId id{s.shapes.size()};
   State::Shape kept{.first_demand = static_cast<std::uint32_t>(s.demands.size()),
                     .divisor = shape.divisor,
                     .fairness = shape.fairness,
                     .multiplicity = shape.multiplicity,
                     .cap = shape.cap};
-  for (std::size_t next = 0; next < weights.size();) {
-    const std::uint32_t resource = weights[next].first;
-    std::int64_t weight = 0;
-    for (; next < weights.size() && weights[next].first == resource; ++next) {
-      weight = checked_sum(weight, weights[next].second);
-    }
+  for (const auto& [resource, weight] : weights) {
     s.demand_share.push_back(checked_product(weight, shape.fairness));
     s.demand_resource.push_back(resource);
     s.demands.push_back({.weight = weight, .shape = id.index(), .previous = s.extras[resource].demands});
@@ -93,10 +104,9 @@ ShapeId FlowNetwork::add_shape(const Shape& shape) {
 
 ActivityId FlowNetwork::start(ShapeId shape_id, std::int64_t work, TimePoint now, std::uint64_t tag) {
   State& s = *state_;
-  STEPCAST_CHECK(shape_id.index() < s.shapes.size(), "shape {} of {}", shape_id.index(), s.shapes.size());
   STEPCAST_CHECK(work >= 0, "work of {}", work);
   s.change(now.ps());
-  const State::Shape& shape = s.shapes[shape_id.index()];
+  const State::Shape& shape = s.shapes[s.known(shape_id)];
   const std::uint32_t index = s.take_slot(shape);
   State::Activity& activity = s.activities[index];
   activity.rate = 0;
@@ -124,15 +134,14 @@ ActivityId FlowNetwork::start(ShapeId shape_id, std::int64_t work, TimePoint now
 
 void FlowNetwork::set_capacity(ResourceId resource, double bytes_per_second, TimePoint now) {
   State& s = *state_;
-  STEPCAST_CHECK(resource.index() < s.resources.size(), "resource {} of {}", resource.index(),
-                 s.resources.size());
   STEPCAST_CHECK(std::isfinite(bytes_per_second) && bytes_per_second >= 0, "capacity of {} bytes/s",
                  bytes_per_second);
   s.change(now.ps());
-  s.keep_peaks(resource.index());
-  s.resources[resource.index()].capacity = std::abs(bytes_per_second);
+  const std::uint32_t index = s.known(resource);
+  s.keep_peaks(index);
+  s.resources[index].capacity = std::abs(bytes_per_second);
   ++s.capacity_epoch;
-  s.mark_dirty(resource.index());
+  s.mark_dirty(index);
 }
 
 void FlowNetwork::resolve(TimePoint now) {
@@ -210,20 +219,20 @@ std::uint64_t FlowNetwork::tag(ActivityId activity) const {
 }
 
 double FlowNetwork::capacity(ResourceId resource) const {
-  return state_->resources.at(resource.index()).capacity;
+  return state_->resources[state_->known(resource)].capacity;
 }
 
 std::uint32_t FlowNetwork::multiplicity(ResourceId resource) const {
-  return state_->extras.at(resource.index()).multiplicity;
+  return state_->extras[state_->known(resource)].multiplicity;
 }
 
 std::uint32_t FlowNetwork::multiplicity(ShapeId shape) const {
-  return state_->shapes.at(shape.index()).multiplicity;
+  return state_->shapes[state_->known(shape)].multiplicity;
 }
 
 double FlowNetwork::load(ResourceId id) const {
   const State& s = *state_;
-  const State::Resource& resource = s.resources.at(id.index());
+  const State::Resource& resource = s.resources[s.known(id)];
   if (resource.users != 1) {
     return resource.users == 0 ? 0 : s.extras[id.index()].shared_load;
   }
@@ -236,7 +245,7 @@ double FlowNetwork::load(ResourceId id) const {
 Int128 FlowNetwork::bytes(ResourceId id) const {
   const State& s = *state_;
   std::map<std::uint32_t, Int128> numerators;  // by divisor
-  for (std::uint32_t index = s.extras.at(id.index()).demands; index != State::kNone;
+  for (std::uint32_t index = s.extras[s.known(id)].demands; index != State::kNone;
        index = s.demands[index].previous) {
     const State::Demand& demand = s.demands[index];
     const State::Shape& shape = s.shapes[demand.shape];
@@ -255,7 +264,7 @@ Int128 FlowNetwork::bytes(ResourceId id) const {
 
 double FlowNetwork::peak_utilisation(ResourceId id) const {
   const State& s = *state_;
-  double peak = s.extras.at(id.index()).peak;
+  double peak = s.extras[s.known(id)].peak;
   for (std::uint32_t index = s.extras[id.index()].demands; index != State::kNone;
        index = s.demands[index].previous) {
     peak = std::max(peak, s.peak_of_demand(index));

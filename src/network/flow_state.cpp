@@ -91,6 +91,16 @@ void FlowNetwork::State::keep_peaks(std::uint32_t resource) {
   }
 }
 
+std::uint32_t FlowNetwork::State::known(ResourceId id) const {
+  STEPCAST_CHECK(id.index() < resources.size(), "resource {} of {}", id.index(), resources.size());
+  return id.index();
+}
+
+std::uint32_t FlowNetwork::State::known(ShapeId id) const {
+  STEPCAST_CHECK(id.index() < shapes.size(), "shape {} of {}", id.index(), shapes.size());
+  return id.index();
+}
+
 const FlowNetwork::State::Activity& FlowNetwork::State::at(ActivityId id) const {
   STEPCAST_CHECK(id.index() < activities.size() && activities[id.index()].shape != kNone,
                  "activity {} does not run", id.index());

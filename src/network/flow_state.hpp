@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "network/completion_heap.hpp"
@@ -66,6 +67,11 @@ struct FlowNetwork::State {
     std::uint64_t ordinal = 0;  ///< order of start
     std::int64_t work = 0;
   };
+  /// Bytes per unit of progress (times the divisor) over one resource.
+  struct Weight {
+    std::uint32_t resource;
+    std::int64_t bytes;
+  };
   /// Membership of an activity in the list of one resource.
   struct Node {
     std::uint32_t next = kNone;
@@ -100,6 +106,8 @@ struct FlowNetwork::State {
   std::uint64_t solved = 0;
   std::uint64_t resolves = 0;
 
+  /// Demands by resource, one entry each. Throws InputError when a product or sum overflows.
+  [[nodiscard]] std::vector<Weight> merged_weights(std::span<const network::Demand> wanted) const;
   /// Notes that something changes at `at`; everything that changes before one resolve shares a time.
   void change(std::int64_t at);
   [[nodiscard]] std::uint32_t take_slot(const Shape& shape);
@@ -109,6 +117,9 @@ struct FlowNetwork::State {
   /// Folds the peak rates of every shape on the resource into the peaks of their resources.
   void keep_peaks(std::uint32_t resource);
   [[nodiscard]] double peak_of_demand(std::uint32_t demand) const;
+  /// Index behind an id; InternalError for one that is not of this network.
+  [[nodiscard]] std::uint32_t known(ResourceId id) const;
+  [[nodiscard]] std::uint32_t known(ShapeId id) const;
   [[nodiscard]] const Activity& at(ActivityId id) const;
 
   /// Solves the connected component of an activity.

@@ -89,7 +89,7 @@ class Compiler {
     for (std::uint32_t op = 0; op < program_.operations.size(); ++op) {
       compile_dependencies(op);
     }
-    for (std::uint16_t stream = 0; stream < program_.streams.size(); ++stream) {
+    for (std::size_t stream = 0; stream < program_.streams.size(); ++stream) {
       out_.streams.emplace_back();
       emit(stream, 0, static_cast<std::uint32_t>(program_.operations.size()), 0);
     }
@@ -191,7 +191,7 @@ class Compiler {
   }
 
   /// Emits the instructions of `stream` for operations [first, last); false when there are none.
-  bool emit(std::uint16_t stream, std::uint32_t first, std::uint32_t last, std::uint8_t depth) {
+  bool emit(std::size_t stream, std::uint32_t first, std::uint32_t last, std::uint8_t depth) {
     std::vector<Instruction>& out = out_.streams[stream];
     bool any = false;
     for (std::uint32_t index = first; index < last; ++index) {

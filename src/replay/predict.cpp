@@ -200,6 +200,7 @@ Run predict(const topology::Cluster& cluster,
   Result& result = out.result;
   result.job = job.name;
   result.plan = plan_line(job);
+  result.uncertainty = options.uncertainty;
   result.training = training_figures(job, cluster.host.accelerator, ranks, result.step_time_s);
   result.memory = memory_figures(job, cluster.host.accelerator);
   fill_job_inputs(result, job);

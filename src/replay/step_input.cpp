@@ -99,6 +99,25 @@ RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ran
   return choice;
 }
 
+Uncertainty step_uncertainty(const std::string& accelerator) {
+  config::Diagnostics diagnostics;
+  const std::string shown = "validation/bands.json";
+  const config::Document document =
+      config::Document::load(config::data_root() + "/" + shown, diagnostics, shown);
+  const config::Node root = document.root();
+  root.allow_only({"schema_version", "bands"});
+  Uncertainty found{0, fmt::format("no measured row of {} is validated yet", accelerator)};
+  for (const config::Node& band : root.require("bands").items()) {
+    band.allow_only({"accelerator", "relative", "basis"});
+    const double relative = band.require("relative").number(0, 1);
+    if (band.require("accelerator").text() == accelerator) {
+      found = {relative, band.require("basis").text()};
+    }
+  }
+  diagnostics.throw_if_any();
+  return found;
+}
+
 topology::Cluster load_cluster(const std::string& name, const std::vector<std::string>& settings) {
   config::Diagnostics diagnostics;
   const config::DataFile file = config::find_data("topologies", name);

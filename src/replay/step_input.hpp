@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/result.hpp"
 #include "topology/cluster.hpp"
 #include "workload/job.hpp"
 
@@ -25,6 +26,10 @@ struct StepInput {
                                         const std::string& job,
                                         const std::vector<std::string>& settings,
                                         const std::string& ranks);
+
+/// How far a predicted step on this accelerator may be off: from validation/bands.json, which lists
+/// accelerators with validated rows. For others `relative` is 0 and the basis says so.
+[[nodiscard]] Uncertainty step_uncertainty(const std::string& accelerator);
 
 /// Loads a cluster alone; every setting must be one of its own.
 [[nodiscard]] topology::Cluster load_cluster(const std::string& cluster,

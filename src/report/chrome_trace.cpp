@@ -46,7 +46,22 @@ std::string label_name(const program::Program& program, std::uint32_t index) {
   return std::string(program::name_of(op.kind));
 }
 
-std::string arguments(const program::Program& program, const replay::Interval& interval) {
+/// Runs of an operation within one iteration of its outermost loop (1 outside loops and in one loop).
+std::vector<std::uint32_t> inner_runs(const program::Program& program) {
+  const std::vector<std::uint32_t> loops = program::enclosing_loops(program);
+  std::vector<std::uint32_t> runs(program.operations.size(), 1);
+  for (std::size_t op = 0; op < runs.size(); ++op) {
+    for (std::uint32_t loop = loops[op]; loop != Operation::kNone && loops[loop] != Operation::kNone;
+         loop = loops[loop]) {
+      runs[op] *= static_cast<std::uint32_t>(program.operations[loop].bytes);
+    }
+  }
+  return runs;
+}
+
+std::string arguments(const program::Program& program,
+                      const replay::Interval& interval,
+                      std::uint32_t inner) {
   const Operation& op = program.operations[interval.operation.index()];
   std::string out =
       fmt::format("\"operation\":{},\"iteration\":{}", interval.operation.index(), interval.iteration);
@@ -55,13 +70,12 @@ std::string arguments(const program::Program& program, const replay::Interval& i
   }
   if (op.label != Operation::kNone) {
     const program::Label& label = program.labels[op.label];
-    if (label.layer >= 0) {
+    if (label.layer >= 0 && inner == 1) {  // an inner loop runs over layers: the label names its first
       out += fmt::format(",\"layer\":{}", label.layer);
     }
     if (label.micro_batch >= 0) {
-      out += fmt::format(
-          ",\"micro_batch\":{}",
-          label.micro_batch + static_cast<std::int64_t>(interval.iteration) * label.micro_batch_stride);
+      const std::int64_t round = interval.iteration / inner;
+      out += fmt::format(",\"micro_batch\":{}", label.micro_batch + round * label.micro_batch_stride);
     }
     if (label.chunk >= 0) {
       out += fmt::format(",\"chunk\":{}", label.chunk);
@@ -79,6 +93,10 @@ void write_chrome_trace(const replay::Run& run, const std::string& path) {
   OutputFile file(path);
   file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   std::set<std::uint32_t> ranks;
+  std::vector<std::vector<std::uint32_t>> inner;
+  for (const program::Program& program : run.programs.programs) {
+    inner.push_back(inner_runs(program));
+  }
   bool first = true;
   const auto event = [&file, &first](const std::string& text) {
     file.write(first ? "" : ",\n");
@@ -109,7 +127,7 @@ void write_chrome_trace(const replay::Run& run, const std::string& path) {
           escaped(label_name(program, interval.operation.index())),
           program::name_of(program.operations[interval.operation.index()].kind), rank, stream,
           microseconds(interval.active.ps()), microseconds((interval.end - interval.active).ps()),
-          arguments(program, interval)));
+          arguments(program, interval, inner[run.programs.program_of[rank]][interval.operation.index()])));
     }
   }
   file.write("\n]}\n");

@@ -29,7 +29,9 @@ void head(const replay::Result& result, std::string& out) {
   out += "\n";
   out += fmt::format("  step time   {}", format_seconds(result.step_time_s));
   if (result.uncertainty.relative > 0) {
-    out += fmt::format("   (+- {:.0f} %: {})", 100 * result.uncertainty.relative, result.uncertainty.basis);
+    out += fmt::format("   +- {:.0f} % ({})", 100 * result.uncertainty.relative, result.uncertainty.basis);
+  } else if (!result.uncertainty.basis.empty()) {
+    out += fmt::format("   ({})", result.uncertainty.basis);
   }
   out += "\n";
 }
@@ -52,6 +54,9 @@ void memory(const replay::Result& result, std::string& out) {
   out += fmt::format("              stage {}: weights {}, gradients {}, optimizer {}, activations {}\n",
                      figures.stage, format_bytes(figures.weights), format_bytes(figures.gradients),
                      format_bytes(figures.optimizer), format_bytes(figures.activations));
+  constexpr double kGib = 1073741824.0;
+  out += fmt::format("              layers only, first stage: states {:.7g} GiB, activations {:.7g} GiB\n",
+                     figures.layers_only_states / kGib, figures.layers_only_activations / kGib);
 }
 
 void breakdown(const replay::Result& result, std::string& out) {
