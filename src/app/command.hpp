@@ -40,6 +40,8 @@ void add_predict(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 void add_collective(CLI::App& app, int& exit_code);
 void add_validate(CLI::App& app, int& exit_code);
+void add_dump(CLI::App& app, int& exit_code);
+void add_diff(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_schema(CLI::App& app, int& exit_code);

@@ -28,6 +28,8 @@ int run(int argc, char** argv) {
   stepcast::app::add_replay(app, exit_code);
   stepcast::app::add_collective(app, exit_code);
   stepcast::app::add_validate(app, exit_code);
+  stepcast::app::add_dump(app, exit_code);
+  stepcast::app::add_diff(app, exit_code);
   stepcast::app::add_list(app, exit_code);
   stepcast::app::add_explain(app, exit_code);
   stepcast::app::add_schema(app, exit_code);

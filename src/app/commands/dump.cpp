@@ -1,0 +1,100 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "app/command.hpp"
+#include "base/error.hpp"
+#include "base/suggestion.hpp"
+#include "collective/collective.hpp"
+#include "program/native_format.hpp"
+#include "replay/step_input.hpp"
+#include "report/result_diff.hpp"
+#include "report/schedule_json.hpp"
+#include "workload/generate.hpp"
+
+namespace stepcast::app {
+namespace {
+
+struct DumpArguments {
+  std::string cluster;
+  std::string job;
+  std::string algorithm;
+  std::uint32_t members = 8;
+  std::uint32_t channels = 1;
+  std::uint32_t root = 0;
+  CommonOptions common;
+};
+
+void dump_program(const DumpArguments& arguments) {
+  const replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
+                                                          arguments.common.settings, arguments.common.ranks);
+  deliver(program::write_programs(workload::generate(input.job, input.cluster.host.accelerator)),
+          arguments.common);
+}
+
+void dump_schedule(const DumpArguments& arguments) {
+  constexpr std::uint32_t kMostMembers = 4096;
+  constexpr std::uint32_t kMostChannels = 64;
+  if (arguments.members < 1 || arguments.members > kMostMembers || arguments.channels < 1 ||
+      arguments.channels > kMostChannels || arguments.root >= arguments.members) {
+    throw InputError(
+        fmt::format("a schedule has 1 to {} members, 1 to {} channels and a root among its members; change "
+                    "--members, --channels or --root",
+                    kMostMembers, kMostChannels));
+  }
+  std::vector<std::string> names;
+  for (const collective::Algorithm& algorithm : collective::algorithms()) {
+    if (algorithm.name == arguments.algorithm) {
+      deliver(
+          report::schedule_json(algorithm.schedule(arguments.members, arguments.channels, arguments.root)),
+          arguments.common);
+      return;
+    }
+    names.emplace_back(algorithm.name);
+  }
+  throw InputError(
+      fmt::format("unknown algorithm \"{}\"; {}", arguments.algorithm, suggest(arguments.algorithm, names)));
+}
+
+void add_file_options(CLI::App& command, CommonOptions& options) {
+  command.add_option("--output", options.output, "write to this file instead of standard output");
+}
+
+}  // namespace
+
+void add_dump(CLI::App& app, int& /*exit_code*/) {
+  CLI::App* dump = app.add_subcommand("dump", "print an intermediate as JSON: a program or a schedule");
+  dump->require_subcommand(1);
+  auto arguments = std::make_shared<DumpArguments>();
+  CLI::App* program = dump->add_subcommand("program", "programs of a job, in the format that replay reads");
+  program->add_option("cluster", arguments->cluster, "cluster file or shipped name")->required();
+  program->add_option("job", arguments->job, "job file or shipped name")->required();
+  program->add_option("--set", arguments->common.settings, "/json/pointer=value (repeatable)")
+      ->allow_extra_args(false);
+  program->add_option("--ranks", arguments->common.ranks, "ranks of the job (default: all GPUs)");
+  add_file_options(*program, arguments->common);
+  program->callback([arguments]() { dump_program(*arguments); });
+  CLI::App* schedule = dump->add_subcommand("schedule", "steps of a collective algorithm");
+  schedule->add_option("algorithm", arguments->algorithm, "as in stepcast list algorithms")->required();
+  schedule->add_option("--members", arguments->members, "ranks")->capture_default_str();
+  schedule->add_option("--channels", arguments->channels, "channels")->capture_default_str();
+  schedule->add_option("--root", arguments->root, "root of a rooted operation")->capture_default_str();
+  add_file_options(*schedule, arguments->common);
+  schedule->callback([arguments]() { dump_schedule(*arguments); });
+}
+
+void add_diff(CLI::App& app, int& /*exit_code*/) {
+  auto files = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App* command =
+      app.add_subcommand("diff", "what changed between two results (JSON of predict or replay)");
+  command->add_option("before", files->first, "result file")->required();
+  command->add_option("after", files->second, "result file")->required();
+  command->callback([files]() {
+    config::Diagnostics diagnostics;
+    const config::Document before = config::Document::load(files->first, diagnostics);
+    const config::Document after = config::Document::load(files->second, diagnostics);
+    deliver(report::result_diff(before, after, diagnostics), {});
+  });
+}
+
+}  // namespace stepcast::app
