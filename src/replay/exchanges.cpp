@@ -81,7 +81,7 @@ void Simulation::arrive(std::uint32_t id, std::uint32_t operation) {
   const auto arrival = static_cast<std::uint32_t>(instance.arrivals.size());
   instance.arrivals.push_back({id, endpoint.member, false});
   if (exchange.plan != kNone) {
-    queue_.schedule(at(now_ + exchange.latency_ps), Priority::kRelease, kMemberReady, operation, stream.cls,
+    queue_.schedule(after(exchange.latency_ps), Priority::kRelease, kMemberReady, operation, stream.cls,
                     index, endpoint.member);
   }
   if (!instance.started) {
@@ -133,7 +133,7 @@ void Simulation::start_instance(std::uint32_t index) {
     return;
   }
   const std::int64_t wait = exchange.fixed_ps >= 0 ? exchange.fixed_ps : exchange.latency_ps;
-  queue_.schedule(at(now_ + wait), Priority::kRelease, kTransferStart, operation, colour, index, 0);
+  queue_.schedule(after(wait), Priority::kRelease, kTransferStart, operation, colour, index, 0);
 }
 
 void Simulation::start_transfer(std::uint32_t index) {
@@ -167,7 +167,7 @@ void Simulation::transferred(std::uint32_t index) {
       finish_member(index, i);
     } else {
       const StreamState& stream = streams_[arrival.stream];
-      queue_.schedule(at(now_ + offset), Priority::kRelease, kMemberDone, head_operation(stream), stream.cls,
+      queue_.schedule(after(offset), Priority::kRelease, kMemberDone, head_operation(stream), stream.cls,
                       index, i);
     }
   }
@@ -229,8 +229,7 @@ void Simulation::step_left(std::uint32_t index, std::uint32_t step) {
     step_ready(index, next);
   }
   const StreamState& stream = streams_[instance.arrivals.front().stream];
-  queue_.schedule(at(now_ + planned.latency_ps), Priority::kRelease, kStepArrived, step, stream.cls, index,
-                  step);
+  queue_.schedule(after(planned.latency_ps), Priority::kRelease, kStepArrived, step, stream.cls, index, step);
 }
 
 void Simulation::step_arrived(std::uint32_t index, std::uint32_t step) {

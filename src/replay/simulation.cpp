@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -128,6 +129,15 @@ Timeline Simulation::run() {
   return collect();
 }
 
+TimePoint Simulation::after(std::int64_t wait) const {
+  if (wait > std::numeric_limits<std::int64_t>::max() - 1 - now_) {
+    throw InputError(
+        "the step would last longer than 106 days, beyond the range of simulated time; shorten durations, "
+        "bytes or repeats");
+  }
+  return at(now_ + wait);
+}
+
 void Simulation::drain() {
   for (std::size_t next = 0; next < ready_.size(); ++next) {
     advance(ready_[next]);
@@ -229,7 +239,7 @@ void Simulation::start_head(std::uint32_t id, std::uint32_t operation, const Com
   } else {
     stream.computing = true;  // delays and copies end by the same event, at speed 1
     ++stream.generation;
-    queue_.schedule(at(now_ + op.duration_ps), Priority::kCompute, kComputeDone, operation, stream.cls, id,
+    queue_.schedule(after(op.duration_ps), Priority::kCompute, kComputeDone, operation, stream.cls, id,
                     stream.generation);
   }
 }
@@ -237,9 +247,11 @@ void Simulation::start_head(std::uint32_t id, std::uint32_t operation, const Com
 void Simulation::schedule_compute(std::uint32_t id) {
   StreamState& stream = streams_[id];
   ++stream.generation;
+  constexpr double kBeyondRange = 9.2e18;
   const double wall = std::ceil(stream.remaining_ps / classes_[stream.cls].speed);
-  queue_.schedule(at(now_ + static_cast<std::int64_t>(wall)), Priority::kCompute, kComputeDone,
-                  head_operation(stream), stream.cls, id, stream.generation);
+  queue_.schedule(
+      after(wall < kBeyondRange ? static_cast<std::int64_t>(wall) : std::numeric_limits<std::int64_t>::max()),
+      Priority::kCompute, kComputeDone, head_operation(stream), stream.cls, id, stream.generation);
 }
 
 std::uint32_t Simulation::head_operation(const StreamState& stream) const {
@@ -305,7 +317,7 @@ void Simulation::finish_head(std::uint32_t id) {
     launch_paths_[slot] = {now_ + latency, stream.path};
     launch_paths_[slot].second[static_cast<std::size_t>(PathPart::kLaunch)] +=
         latency + now_ - stream.path_total;
-    queue_.schedule(at(now_ + latency), Priority::kRelease, kLaunchSignal, operation, stream.cls,
+    queue_.schedule(after(latency), Priority::kRelease, kLaunchSignal, operation, stream.cls,
                     op.launch_signal, slot);
   }
   ready_.push_back(id);
@@ -435,7 +447,11 @@ Timeline Simulation::collect() {
 }
 
 const PathParts& Simulation::path_of(std::uint32_t cls) const {
+  static const PathParts nothing{};
   const ClassState& state = classes_[cls];
+  if (compiled_[state.program].streams.empty()) {
+    return nothing;
+  }
   const StreamState* last = &streams_[state.first_stream];
   for (std::uint32_t id = state.first_stream;
        id < state.first_stream + compiled_[state.program].streams.size(); ++id) {

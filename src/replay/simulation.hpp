@@ -117,6 +117,8 @@ class Simulation {
   void schedule_compute(std::uint32_t stream);
   void apply_fault(std::uint32_t fault, bool begins);
   void drain();
+  /// now + `wait`; an InputError when simulated time would leave its range of 106 days.
+  [[nodiscard]] TimePoint after(std::int64_t wait) const;
   [[nodiscard]] std::uint32_t head_operation(const StreamState& stream) const;
 
   // Exchanges (exchanges.cpp).

@@ -55,7 +55,8 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
       continue;
     }
     if (instance.started) {
-      return "is in a transfer that makes no progress: a link on its path is down for good (see faults)";
+      return "is in a transfer that does not end: a link on its path is down for good (see faults), or it "
+             "would last beyond the range of 106 days";
     }
     if (site.kind == Site::Kind::kMessages) {
       return endpoint.member == 0 ? fmt::format("waits for rank {} to receive message {} (tag {})",

@@ -16,16 +16,16 @@ namespace stepcast::replay {
 namespace {
 
 const std::vector<std::string>& cluster_keys() {
-  static const std::vector<std::string> kKeys{"host", "hosts", "fabric", "storage", "faults"};
-  return kKeys;
+  static const std::vector<std::string> keys{"host", "hosts", "fabric", "storage", "faults"};
+  return keys;
 }
 
 const std::vector<std::string>& job_keys() {
-  static const std::vector<std::string> kKeys{"model",        "sequence",  "parallel",   "micro_batch",
-                                              "global_batch", "precision", "recompute",  "attention",
-                                              "overlap",      "bucket",    "grad_dtype", "dropout",
-                                              "checkpoint",   "name",      "description"};
-  return kKeys;
+  static const std::vector<std::string> keys{"model",        "sequence",  "parallel",   "micro_batch",
+                                             "global_batch", "precision", "recompute",  "attention",
+                                             "overlap",      "bucket",    "grad_dtype", "dropout",
+                                             "checkpoint",   "name",      "description"};
+  return keys;
 }
 
 bool contains(const std::vector<std::string>& keys, const std::string& key) {

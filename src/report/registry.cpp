@@ -13,12 +13,12 @@ namespace stepcast::report {
 #undef STEPCAST_RESULT_WRITER
 
 std::span<const ResultWriter> result_writers() {
-  static const std::vector<ResultWriter> kWriters{
+  static const std::vector<ResultWriter> writers{
 #define STEPCAST_RESULT_WRITER(name) name##_writer(),
 #include "report/result_writers.def"
 #undef STEPCAST_RESULT_WRITER
   };
-  return kWriters;
+  return writers;
 }
 
 const ResultWriter& find_result_writer(std::string_view name) {

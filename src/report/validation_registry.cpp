@@ -13,12 +13,12 @@ namespace stepcast::report {
 #undef STEPCAST_VALIDATION_WRITER
 
 std::span<const ValidationWriter> validation_writers() {
-  static const std::vector<ValidationWriter> kWriters{
+  static const std::vector<ValidationWriter> writers{
 #define STEPCAST_VALIDATION_WRITER(name) name##_writer(),
 #include "report/validation_writers.def"
 #undef STEPCAST_VALIDATION_WRITER
   };
-  return kWriters;
+  return writers;
 }
 
 const ValidationWriter& find_validation_writer(std::string_view name) {

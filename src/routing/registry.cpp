@@ -10,11 +10,11 @@ namespace stepcast::routing {
 
 std::span<const PolicyEntry> policies() {
 #define STEPCAST_POLICY(name) name##_policy(),
-  static const std::array kPolicies = {
+  static const std::array entries = {
 #include "routing/policies.def"
   };
 #undef STEPCAST_POLICY
-  return kPolicies;
+  return entries;
 }
 
 }  // namespace stepcast::routing

@@ -10,11 +10,11 @@ namespace stepcast::topology {
 
 std::span<const Builder> builders() {
 #define STEPCAST_BUILDER(name) name##_builder(),
-  static const std::array kBuilders = {
+  static const std::array entries = {
 #include "topology/builders.def"
   };
 #undef STEPCAST_BUILDER
-  return kBuilders;
+  return entries;
 }
 
 }  // namespace stepcast::topology

@@ -38,14 +38,14 @@ Bytes size_of(const std::string& flag, const std::string& text) {
 }
 
 DataType dtype_of(const std::string& name) {
-  static const std::vector<std::pair<std::string, DataType>> kTypes{
+  static const std::vector<std::pair<std::string, DataType>> types{
       {"int8", DataType::kInt8},    {"uint8", DataType::kInt8},    {"half", DataType::kFp16},
       {"fp16", DataType::kFp16},    {"bfloat16", DataType::kBf16}, {"bf16", DataType::kBf16},
       {"float", DataType::kFp32},   {"fp32", DataType::kFp32},     {"double", DataType::kFp64},
       {"int32", DataType::kInt32},  {"uint32", DataType::kInt32},  {"int64", DataType::kInt64},
       {"uint64", DataType::kInt64}, {"f8e4m3", DataType::kFp8},    {"f8e5m2", DataType::kFp8}};
   std::vector<std::string> names;
-  for (const auto& [known, type] : kTypes) {
+  for (const auto& [known, type] : types) {
     if (known == name) {
       return type;
     }

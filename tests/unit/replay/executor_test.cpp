@@ -62,8 +62,8 @@ TEST_CASE("a transfer over a link that stays down names the ranks that wait") {
   CHECK(text.find(
             "the program cannot finish: after 0.000506 s nothing can happen any more and 2 stream(s) wait") ==
         0);
-  CHECK(text.find("rank 0, operation \"s\" (send at program.json:2) is in a transfer that makes no progress: "
-                  "a link on its "
+  CHECK(text.find("rank 0, operation \"s\" (send at program.json:2) is in a transfer that does not end: a "
+                  "link on its "
                   "path is down for good (see faults)") != std::string::npos);
 }
 
@@ -144,4 +144,17 @@ TEST_CASE("two messages into one GPU share its port") {
       {"id": "r0", "op": "recv", "peer": 0, "bytes": "1 MB", "stream": "a"},
       {"id": "r1", "op": "recv", "peer": 1, "bytes": "1 MB", "stream": "b"}]}]})";
   CHECK(step_ps(replay_text(program, clean_cluster())) == 23'000'000);
+}
+
+TEST_CASE("a program without operations takes no time") {
+  const replay::Run run = replay_text(one_rank(""), clean_cluster());
+  CHECK(step_ps(run) == 0);
+  CHECK(run.result.timeline.operations == 0);
+}
+
+TEST_CASE("a step beyond the range of simulated time is refused, not wrapped") {
+  // 2 x 60 days; the range of int64 picoseconds is 106 days.
+  const std::string text = error_of(one_rank(R"({"id": "a", "op": "delay", "duration": "1440 h"},
+                                               {"id": "b", "op": "delay", "duration": "1440 h"})"));
+  CHECK(text.find("the step would last longer than 106 days") == 0);
 }
