@@ -240,9 +240,10 @@ class Wirer {
       exchange.fixed_ps = fixed;
     } else {
       if (op.target >= router_.cluster().storage.size()) {
-        throw InputError(fmt::format(
-            "rank {} uses storage {} but the cluster \"{}\" has {}; add \"storage\" to the cluster file",
-            rank, op.target, router_.cluster().name, router_.cluster().storage.size()));
+        throw InputError(
+            fmt::format("rank {} uses storage system {} (counted from 0) but the cluster \"{}\" has {} of "
+                        "them; add \"storage\" to the cluster file",
+                        rank, op.target, router_.cluster().name, router_.cluster().storage.size()));
       }
       fill(exchange,
            lowering_.lower_storage(Bytes(op.bytes), placement_[RankId{rank}], op.target, write).coupled);
