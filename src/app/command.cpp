@@ -31,7 +31,9 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       .add_option("--lowering", options.lowering,
                   "collectives as one coupled activity or step by step: coupled|steps")
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "seed of hashed routing")->capture_default_str();
+  command.add_option("--seed", options.seed, "seed of hashed routing")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   command.add_flag("--profile", options.profile, "say on standard error where our own time went");
 }
 

@@ -1,5 +1,7 @@
 #include "calibration/suite.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -75,6 +77,23 @@ Suite read_suite(const std::string& path, const std::string& shown_name) {
     for (MeasuredRow& row : read_rows(rows, row_diagnostics)) {
       suite.rows.push_back(std::move(row));
     }
+  }
+  std::set<std::string> groups;
+  for (const MeasuredRow& row : suite.rows) {
+    groups.insert(row.group);
+    if (!suite.constants.empty() && row.group.empty()) {
+      throw InputError(
+          fmt::format("{}: row \"{}\" has no \"group\", but the suite fits constants and holds groups out; "
+                      "name its model",
+                      row.place, row.id));
+    }
+  }
+  if (!suite.constants.empty() && groups.size() < 2) {
+    throw InputError(
+        fmt::format("{}: constants cannot be fitted without a group when all rows are of one; add rows of "
+                    "another group, or leave out "
+                    "\"fit\"",
+                    shown_name));
   }
   return suite;
 }

@@ -35,13 +35,13 @@ struct Request {
 
 /// A collective as one coupled activity of the flow network (right in the pipelined steady state).
 struct CoupledActivity {
-  Duration latency;       ///< from the arrival of the last member to the start of transfer
-  std::int64_t work = 0;  ///< units of progress (bytes per hop and channel)
+  Duration latency;          ///< from the arrival of the last member to the start of transfer
+  std::int64_t work = 0;     ///< units of progress (bytes per hop and channel), protocol terms included
+  std::int64_t payload = 0;  ///< of these, bytes that are really moved
   std::vector<network::Demand> demands;
   std::uint32_t divisor = 1;
   std::uint32_t fairness = 1;
   double cap = 0;                           ///< progress per second, 0 = none
-  bool starts_with_first = false;           ///< entry rule: false = when all members have arrived
   std::vector<Duration> completion_offset;  ///< by member: done this long after the activity; empty = 0
 };
 
@@ -49,8 +49,9 @@ struct CoupledActivity {
 struct StepTransfer {
   std::uint32_t source = 0;  ///< member index in the group
   std::uint32_t destination = 0;
-  Duration latency;       ///< arrives this long after the last byte has left
-  std::int64_t work = 0;  ///< bytes
+  Duration latency;          ///< arrives this long after the last byte has left
+  std::int64_t work = 0;     ///< bytes, protocol overhead included
+  std::int64_t payload = 0;  ///< bytes that are really moved
   std::vector<network::Demand> demands;
   std::uint32_t divisor = 1;
   std::vector<std::uint32_t> after;  ///< transfers that must have arrived (or left: same sender)

@@ -108,6 +108,7 @@ CoupledActivity coupled_of(const Price& price, const DemandVector& vector) {
   CoupledActivity activity;
   activity.latency = price.latency;
   activity.work = price.work;
+  activity.payload = price.payload;
   activity.demands = vector.demands;
   activity.divisor = vector.divisor;
   activity.cap = price.cap;
@@ -204,7 +205,10 @@ Lowered Lowering::lower_message(Bytes bytes, GpuId from, GpuId to) const {
   const Price& chosen = simple.idle_time < low_latency.idle_time ? simple : low_latency;
   lowered.protocol = chosen.protocol;
   lowered.coupled = coupled_of(chosen, vector);
-  lowered.coupled.completion_offset = {Duration{}, Duration{}};
+  // The sender is done when the last byte has left, the receiver when it has crossed the path.
+  const Duration crossing = std::min(path.latency, lowered.coupled.latency);
+  lowered.coupled.latency -= crossing;
+  lowered.coupled.completion_offset = {Duration{}, crossing};
   lowered.idle_time = chosen.idle_time;
   return lowered;
 }
@@ -218,6 +222,7 @@ Lowered Lowering::lower_storage(Bytes bytes, GpuId gpu, std::uint32_t storage, b
   Lowered lowered;
   lowered.coupled.latency = path.latency;
   lowered.coupled.work = bytes.count();
+  lowered.coupled.payload = bytes.count();
   lowered.coupled.demands = vector.demands;
   lowered.coupled.divisor = vector.divisor;
   lowered.idle_time = path.latency + wire_time(bytes.count(), idle_rate(vector, router_.resources()));

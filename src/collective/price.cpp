@@ -104,6 +104,7 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
                  passage.network_steps, passage.steps);
   Price result;
   result.protocol = protocol;
+  result.payload = passage.work;
   result.work = wire_bytes(protocol, constants, passage.work);
   if (protocol != Protocol::kLl && passage.last_step_exposed) {
     const double exposed = 1 + constants.last_step_share / static_cast<double>(passage.steps);

@@ -30,10 +30,11 @@ struct Passage {
 /// A protocol on a passage (form and sources: README.md of this folder).
 struct Price {
   Protocol protocol = Protocol::kSimple;
-  Duration latency;       ///< launch and the hops that transfer does not hide
-  std::int64_t work = 0;  ///< bytes on the wire of every hop, protocol overhead included
-  double cap = 0;         ///< bytes/s of every hop by its channels, 0 = none below `rate`
-  Duration idle_time;     ///< latency + transfer on an idle fabric
+  Duration latency;          ///< launch and the hops that transfer does not hide
+  std::int64_t work = 0;     ///< bytes on the wire of every hop, protocol overhead included
+  std::int64_t payload = 0;  ///< bytes of the message or buffer alone
+  double cap = 0;            ///< bytes/s of every hop by its channels, 0 = none below `rate`
+  Duration idle_time;        ///< latency + transfer on an idle fabric
 };
 
 /// Latency of one hop: the calibrated constant, or the physical latency when that is longer.

@@ -8,8 +8,20 @@ namespace stepcast::collective {
 #include "collective/algorithms.def"
 #undef STEPCAST_ALGORITHM
 
+namespace {
+
+// A line repeated in algorithms.def redeclares an enumerator.
+enum class Listed : std::uint8_t {
+#define STEPCAST_ALGORITHM(function) function,
+#include "collective/algorithms.def"
+#undef STEPCAST_ALGORITHM
+  kCount
+};
+
+}  // namespace
+
 std::span<const Algorithm> algorithms() {
-  static const std::array entries = {
+  static const std::array<Algorithm, static_cast<std::size_t>(Listed::kCount)> entries = {
 #define STEPCAST_ALGORITHM(function) function##_algorithm(),
 #include "collective/algorithms.def"
 #undef STEPCAST_ALGORITHM

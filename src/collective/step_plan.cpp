@@ -76,7 +76,8 @@ class TransferMaker {
     StepTransfer transfer;
     transfer.source = plan_.member(lane.channel, lane.rank);
     transfer.destination = plan_.member(lane.channel, step.send_peer);
-    transfer.work = costs_.wire_bytes(payload(step));
+    transfer.payload = payload(step);
+    transfer.work = costs_.wire_bytes(transfer.payload);
     const PreparedHop& hop = prepared(lane.channel, lane.rank, step.send_peer);
     transfer.latency = hop.latency;
     transfer.demands = hop.demands.demands;

@@ -102,7 +102,8 @@ ShapeId FlowNetwork::add_shape(const Shape& shape) {
   return id;
 }
 
-ActivityId FlowNetwork::start(ShapeId shape_id, std::int64_t work, TimePoint now, std::uint64_t tag) {
+ActivityId FlowNetwork::start(
+    ShapeId shape_id, std::int64_t work, TimePoint now, std::uint64_t tag, std::int64_t payload) {
   State& s = *state_;
   STEPCAST_CHECK(work >= 0, "work of {}", work);
   s.change(now.ps());
@@ -116,7 +117,7 @@ ActivityId FlowNetwork::start(ShapeId shape_id, std::int64_t work, TimePoint now
   activity.shape = shape_id.index();
   activity.tag = tag;
   activity.ordinal = s.starts++;
-  activity.work = work;
+  activity.payload = payload < 0 ? work : payload;
   ++s.running;
   s.link(activity, shape);
   const bool unlimited = shape.demand_count == 0 && shape.cap == 0;
@@ -201,7 +202,7 @@ void FlowNetwork::take_completed(TimePoint now, std::vector<Completion>& out) {
     State::Activity& activity = s.activities[index];
     State::Shape& shape = s.shapes[activity.shape];
     out.push_back({ActivityId{index}, activity.tag});
-    shape.finished_work += activity.work;
+    shape.finished_work += activity.payload;
     s.unlink(activity, shape);
     activity.shape = State::kNone;
     activity.next_free = s.free_slots[shape.slot_class];

@@ -64,7 +64,10 @@ class FlowNetwork {
 
   /// Starts an activity of `work` units of progress (bytes of its own) at `now`.
   /// `tag` comes back on completion. REQUIRES: now >= last resolve; work >= 0.
-  ActivityId start(ShapeId shape, std::int64_t work, TimePoint now, std::uint64_t tag);
+  /// `payload`: units that `bytes` counts, when the work holds more than is moved (protocol terms
+  /// that only take time); -1 = all of it.
+  ActivityId start(
+      ShapeId shape, std::int64_t work, TimePoint now, std::uint64_t tag, std::int64_t payload = -1);
 
   /// Changes a capacity from `now` on (0 = down).
   void set_capacity(ResourceId resource, double bytes_per_second, TimePoint now);

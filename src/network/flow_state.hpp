@@ -65,7 +65,7 @@ struct FlowNetwork::State {
     std::uint32_t next_free = kNone;
     std::uint64_t tag = 0;
     std::uint64_t ordinal = 0;  ///< order of start
-    std::int64_t work = 0;
+    std::int64_t payload = 0;   ///< of the work, what counts as moved bytes
   };
   /// Bytes per unit of progress (times the divisor) over one resource.
   struct Weight {

@@ -12,7 +12,15 @@
 namespace stepcast::network {
 namespace {
 
-constexpr std::array kModels = {
+// A line repeated in models.def redeclares an enumerator.
+enum class Listed : std::uint8_t {
+#define STEPCAST_NETWORK_MODEL(name, available, summary) name,
+#include "network/models.def"
+#undef STEPCAST_NETWORK_MODEL
+  kCount
+};
+
+constexpr std::array<ModelEntry, static_cast<std::size_t>(Listed::kCount)> kModels = {
 #define STEPCAST_NETWORK_MODEL(name, available, summary) ModelEntry{#name, summary, available},
 #include "network/models.def"
 #undef STEPCAST_NETWORK_MODEL

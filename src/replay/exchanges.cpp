@@ -86,9 +86,7 @@ void Simulation::arrive(std::uint32_t id, std::uint32_t operation) {
   }
   if (!instance.started) {
     const bool complete = instance.arrivals.size() == site.members;
-    const bool starts = exchange.entry == Entry::kAll     ? complete
-                        : exchange.entry == Entry::kFirst ? true
-                                                          : (complete || endpoint.member == 0);
+    const bool starts = complete || (exchange.entry == Entry::kSender && endpoint.member == 0);
     if (starts) {
       instance.path = stream.path;
       instance.path_total = stream.path_total;
@@ -96,7 +94,7 @@ void Simulation::arrive(std::uint32_t id, std::uint32_t operation) {
     }
     return;
   }
-  // A late receiver of an eager message, or a late member of an exchange that starts with the first.
+  // A late receiver of an eager message.
   if (!instance.transferred) {
     stream.in_flight = true;
     accounting_.begin(stream.cls, compiled_[cls.program].operations[operation].activity, now_);
@@ -142,7 +140,7 @@ void Simulation::start_transfer(std::uint32_t index) {
     transferred(index);  // the recorded duration is over
     return;
   }
-  network_.start(exchange.shape, exchange.work, at(now_), (kWholeTransfer << 32U) | index);
+  network_.start(exchange.shape, exchange.work, at(now_), (kWholeTransfer << 32U) | index, exchange.payload);
 }
 
 void Simulation::complete(const network::Completion& completion) {
@@ -218,7 +216,8 @@ void Simulation::step_ready(std::uint32_t index, std::uint32_t step) {
   Instance& instance = instances_[index];
   if (--instance.step_waits[step] == 0) {
     const StepPlan::Step& planned = wiring_.plans[wiring_.exchanges[instance.exchange].plan].steps[step];
-    network_.start(planned.shape, planned.work, at(now_), (static_cast<std::uint64_t>(step) << 32U) | index);
+    network_.start(planned.shape, planned.work, at(now_), (static_cast<std::uint64_t>(step) << 32U) | index,
+                   planned.payload);
   }
 }
 

@@ -56,6 +56,11 @@ void apply(const std::vector<std::string>& settings, config::Document& cluster, 
     if (job != nullptr && contains(job_keys(), setting.first_key)) {
       job->set(setting.pointer, setting.value);
     } else if (contains(cluster_keys(), setting.first_key)) {
+      const config::Node host = cluster.root().get("host");
+      if (setting.first_key == "host" && setting.pointer != "/host" && host.is_text()) {
+        cluster.set("/host",
+                    fmt::format("{{\"base\": \"{}\"}}", host.text()));  // a named host becomes one to change
+      }
       cluster.set(setting.pointer, setting.value);
     } else {
       std::vector<std::string> known = cluster_keys();
@@ -99,18 +104,22 @@ RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ran
   return choice;
 }
 
-Uncertainty step_uncertainty(const std::string& accelerator) {
+Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job& job) {
   config::Diagnostics diagnostics;
   const std::string shown = "validation/bands.json";
   const config::Document document =
       config::Document::load(config::data_root() + "/" + shown, diagnostics, shown);
   const config::Node root = document.root();
   root.allow_only({"schema_version", "bands"});
-  Uncertainty found{0, fmt::format("no measured row of {} is validated yet", accelerator)};
+  Uncertainty found{0, fmt::format("not validated: no measured step of this kind on {} yet", accelerator)};
   for (const config::Node& band : root.require("bands").items()) {
-    band.allow_only({"accelerator", "relative", "basis"});
+    band.allow_only({"accelerator", "attention", "most_replicas", "relative", "basis"});
+    const std::vector<std::string> kinds{"unfused", "flash"};
+    const bool attention =
+        band.require("attention").one_of(kinds) == (job.attention == workload::Attention::kFlash ? 1U : 0U);
+    const bool replicas = job.plan.dp <= band.require("most_replicas").integer(1, 1'000'000'000);
     const double relative = band.require("relative").number(0, 1);
-    if (band.require("accelerator").text() == accelerator) {
+    if (band.require("accelerator").text() == accelerator && attention && replicas) {
       found = {relative, band.require("basis").text()};
     }
   }

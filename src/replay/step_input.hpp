@@ -27,9 +27,9 @@ struct StepInput {
                                         const std::vector<std::string>& settings,
                                         const std::string& ranks);
 
-/// How far a predicted step on this accelerator may be off: from validation/bands.json, which lists
-/// accelerators with validated rows. For others `relative` is 0 and the basis says so.
-[[nodiscard]] Uncertainty step_uncertainty(const std::string& accelerator);
+/// How far a predicted step may be off: from validation/bands.json, which lists what kinds of steps
+/// have validated rows. For others `relative` is 0 and the basis says so. REQUIRES: a resolved job.
+[[nodiscard]] Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job& job);
 
 /// Loads a cluster alone; every setting must be one of its own.
 [[nodiscard]] topology::Cluster load_cluster(const std::string& cluster,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -63,6 +64,14 @@ class Wirer {
       index_endpoints(program);
     }
     group_site_.assign(partition_.group_classes.size(), kNone);
+    groups_of_.resize(partition_.group_classes.size());
+    for (std::uint32_t group = 0; group < partition_.group_class_of.size(); ++group) {
+      groups_of_[partition_.group_class_of[group]].push_back(group);
+    }
+    ranks_of_.resize(partition_.representative.size());
+    for (std::uint32_t rank = 0; rank < partition_.class_of.size(); ++rank) {
+      ranks_of_[partition_.class_of[rank].index()].push_back(rank);
+    }
     for (std::uint32_t cls = 0; cls < partition_.representative.size(); ++cls) {
       wire_class(ClassId{cls});
     }
@@ -137,14 +146,15 @@ class Wirer {
                                      detail.protocol, detail.channels, fixed);
     auto [found, fresh] = collective_exchange_.try_emplace(key, kNone);
     if (fresh) {
-      found->second = price_collective(request, members, fixed);
+      found->second = price_collective(request, group_class, fixed);
     }
     return {site, static_cast<std::uint32_t>(at - members.classes.begin()), found->second};
   }
 
   std::uint32_t price_collective(const collective::Request& request,
-                                 const Partition::GroupClass& members,
+                                 std::uint32_t group_class,
                                  std::int64_t fixed) {
+    const Partition::GroupClass& members = partition_.group_classes[group_class];
     Exchange exchange;
     exchange.name = fmt::format("{} of {} bytes", collective::name_of(request.kind), request.bytes.count());
     exchange.bytes = request.bytes.count();
@@ -154,39 +164,76 @@ class Wirer {
       exchange.fixed_ps = fixed;
       return add(std::move(exchange));
     }
-    const program::Group& group = programs_.groups[members.representative];
-    std::vector<GpuId> gpus;
-    gpus.reserve(group.size());
-    for (const RankId member : group.ranks()) {
-      gpus.push_back(placement_[member]);
+    if (form_ == collective::Form::kSteps) {
+      STEPCAST_CHECK(groups_of_[group_class].size() == 1,
+                     "group class {} is played step by step but folds {} groups", group_class,
+                     groups_of_[group_class].size());
     }
-    const collective::Lowered lowered = lowering_.lower(request, gpus, form_);
-    if (lowered.form == collective::Form::kSteps) {
-      exchange.plan = add_plan(lowered.stepped, members.classes.size());
-      exchange.latency_ps = lowered.stepped.latency.ps();
-      return add(std::move(exchange));
+    std::vector<collective::CoupledActivity> activities;
+    for (const std::uint32_t group : groups_of_[group_class]) {
+      collective::Lowered lowered = lowering_.lower(request, gpus_of(group), form_);
+      if (lowered.form == collective::Form::kSteps) {
+        exchange.plan = add_plan(lowered.stepped, members.classes.size());
+        exchange.latency_ps = lowered.stepped.latency.ps();
+        return add(std::move(exchange));
+      }
+      activities.push_back(std::move(lowered.coupled));
     }
-    fill(exchange, lowered.coupled);
-    if (!lowered.coupled.completion_offset.empty()) {
+    fill(exchange, activities);
+    const std::vector<Duration>& offsets = activities.front().completion_offset;
+    if (!offsets.empty()) {
       exchange.offset_ps.assign(members.classes.size(), 0);
       for (std::size_t member = 0; member < members.member_class.size(); ++member) {
         auto& offset = exchange.offset_ps[members.member_class[member]];
-        offset = std::max(offset, lowered.coupled.completion_offset[member].ps());
+        offset = std::max(offset, offsets[member].ps());
       }
     }
     return add(std::move(exchange));
   }
 
-  void fill(Exchange& exchange, const collective::CoupledActivity& coupled) {
+  [[nodiscard]] std::vector<GpuId> gpus_of(std::uint32_t group) const {
+    std::vector<GpuId> gpus;
+    for (const RankId member : programs_.groups[GroupId{group}].ranks()) {
+      gpus.push_back(placement_[member]);
+    }
+    return gpus;
+  }
+
+  /// Prices the activities of all members of a class as one: they run alike, so their demands stand side
+  /// by side in one shape. An equitable partition gives them equal work, latency and cap.
+  void fill(Exchange& exchange, const std::vector<collective::CoupledActivity>& activities) {
+    const collective::CoupledActivity& first = activities.front();
+    std::uint32_t divisor = 1;
+    for (const collective::CoupledActivity& activity : activities) {
+      STEPCAST_CHECK(activity.work == first.work && activity.latency == first.latency &&
+                         activity.cap == first.cap && activity.fairness == first.fairness,
+                     "the partition is not equitable: one {} differs from its class", exchange.name);
+      divisor = std::lcm(divisor, activity.divisor);
+    }
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> members;  // by resource and weight
+    std::vector<network::Demand> demands;
+    if (activities.size() == 1) {
+      demands = first.demands;
+    } else {
+      for (const collective::CoupledActivity& activity : activities) {
+        for (const network::Demand& demand : activity.demands) {
+          members[{demand.resource.index(), demand.weight * (divisor / activity.divisor)}] += demand.members;
+        }
+      }
+      for (const auto& [key, count] : members) {
+        demands.push_back({ResourceId{key.first}, key.second, count});
+      }
+    }
     network::Shape shape;
-    shape.demands = coupled.demands;
-    shape.divisor = coupled.divisor;
-    shape.fairness = coupled.fairness;
-    shape.cap = coupled.cap;
+    shape.demands = demands;
+    shape.divisor = divisor;
+    shape.fairness = first.fairness;
+    shape.cap = first.cap;
+    shape.multiplicity = static_cast<std::uint32_t>(activities.size());
     exchange.shape = network_.add_shape(shape);
-    exchange.work = coupled.work;
-    exchange.latency_ps = coupled.latency.ps();
-    exchange.entry = coupled.starts_with_first ? Entry::kFirst : Entry::kAll;
+    exchange.work = first.work;
+    exchange.payload = first.payload;
+    exchange.latency_ps = first.latency.ps();
   }
 
   std::uint32_t add(Exchange exchange) {
@@ -210,6 +257,7 @@ class Wirer {
       shape.divisor = transfer.divisor;
       step.shape = network_.add_shape(shape);
       step.work = transfer.work;
+      step.payload = transfer.payload;
       step.latency_ps = transfer.latency.ps();
       step.source = transfer.source;
       step.destination = transfer.destination;
@@ -245,60 +293,81 @@ class Wirer {
                         "them; add \"storage\" to the cluster file",
                         rank, op.target, router_.cluster().name, router_.cluster().storage.size()));
       }
-      fill(exchange,
-           lowering_.lower_storage(Bytes(op.bytes), placement_[RankId{rank}], op.target, write).coupled);
+      std::vector<collective::CoupledActivity> activities;
+      for (const std::uint32_t member : ranks_of_[cls.index()]) {
+        activities.push_back(
+            lowering_.lower_storage(Bytes(op.bytes), placement_[RankId{member}], op.target, write).coupled);
+      }
+      fill(exchange, activities);
     }
     return {add_site({Site::Kind::kAlone, 1, kNone, rank, rank, 0, {cls}}), 0, add(std::move(exchange))};
   }
 
   Endpoint message(const Operation& op, std::uint32_t rank, std::int64_t fixed) {
-    const std::uint32_t peer = programs_.slot_values[rank][op.target];
     const std::uint32_t tag = op.detail == Operation::kNone ? 0 : op.detail;
     const bool outgoing = op.kind == OpKind::kSend || op.kind == OpKind::kPut;
+    const bool one_sided = op.kind == OpKind::kPut || op.kind == OpKind::kGet;
+    const std::uint32_t peer = programs_.slot_values[rank][op.target];
     const std::uint32_t sender = outgoing ? rank : peer;
     const std::uint32_t receiver = outgoing ? peer : rank;
-    const bool one_sided = op.kind == OpKind::kPut || op.kind == OpKind::kGet;
     const ClassId mine = partition_.class_of[rank];
+    const std::uint32_t member = outgoing || one_sided ? 0 : 1;
     std::uint32_t site = kNone;
     if (one_sided) {
       site = add_site({Site::Kind::kAlone, 1, kNone, sender, receiver, tag, {mine}});
     } else {
-      auto [found, fresh] = channel_.try_emplace(std::make_tuple(sender, receiver, tag), kNone);
+      const ClassId from = partition_.class_of[sender];
+      const ClassId to = partition_.class_of[receiver];
+      auto [found, fresh] = channel_.try_emplace(std::make_tuple(from.index(), to.index(), tag), kNone);
       if (fresh) {
-        found->second = add_site({Site::Kind::kMessages,
-                                  2,
-                                  kNone,
-                                  sender,
-                                  receiver,
-                                  tag,
-                                  {partition_.class_of[sender], partition_.class_of[receiver]}});
+        found->second = add_site({Site::Kind::kMessages, 2, kNone, sender, receiver, tag, {from, to}});
       }
       site = found->second;
+      // Two channels of one rank must not fall into one: their messages would be matched to each other.
+      const auto [known, first] = channel_peer_.try_emplace(std::make_pair(site, member), peer);
+      STEPCAST_CHECK(known->second == peer,
+                     "the partition folds the messages of rank {} with ranks {} and {}", rank, known->second,
+                     peer);
     }
     const bool eager = (op.flags & Operation::kEager) != 0;
     const auto key = std::make_tuple(site, op.bytes, eager, fixed);
     auto [found, fresh] = message_exchange_.try_emplace(key, kNone);
     if (fresh) {
-      Exchange exchange;
-      exchange.name = fmt::format("message of {} bytes", op.bytes);
-      exchange.bytes = op.bytes;
-      exchange.form = form_of(-1, op.bytes, 0);
-      exchange.fixed_ps = fixed;
-      if (fixed < 0) {
-        const auto lowered = lowering_.lower_message(Bytes(op.bytes), placement_[RankId{sender}],
-                                                     placement_[RankId{receiver}]);
-        fill(exchange, lowered.coupled);
-        for (const Duration offset : lowered.coupled.completion_offset) {
-          exchange.offset_ps.push_back(offset.ps());
-        }
-        if (one_sided && exchange.offset_ps.size() == 2) {
-          exchange.offset_ps = {exchange.offset_ps[outgoing ? 0 : 1]};
+      found->second = price_message(op, mine, fixed);
+    }
+    return {site, member, found->second};
+  }
+
+  /// One message for each rank of a class, priced together.
+  std::uint32_t price_message(const Operation& op, ClassId cls, std::int64_t fixed) {
+    const bool outgoing = op.kind == OpKind::kSend || op.kind == OpKind::kPut;
+    const bool one_sided = op.kind == OpKind::kPut || op.kind == OpKind::kGet;
+    Exchange exchange;
+    exchange.name = fmt::format("message of {} bytes", op.bytes);
+    exchange.bytes = op.bytes;
+    exchange.form = form_of(-1, op.bytes, 0);
+    exchange.fixed_ps = fixed;
+    if (fixed < 0) {
+      std::vector<collective::CoupledActivity> activities;
+      for (const std::uint32_t rank : ranks_of_[cls.index()]) {
+        const std::uint32_t peer = programs_.slot_values[rank][op.target];
+        const GpuId here = placement_[RankId{rank}];
+        const GpuId there = placement_[RankId{peer}];
+        activities.push_back(
+            lowering_.lower_message(Bytes(op.bytes), outgoing ? here : there, outgoing ? there : here)
+                .coupled);
+      }
+      fill(exchange, activities);
+      const std::vector<Duration>& offsets = activities.front().completion_offset;
+      // A one-sided access has one member: a put ends with its last byte out, a get with it in.
+      for (std::size_t end = 0; end < offsets.size(); ++end) {
+        if (!one_sided || end == (outgoing ? 0U : 1U)) {
+          exchange.offset_ps.push_back(offsets[end].ps());
         }
       }
-      exchange.entry = eager ? Entry::kSender : Entry::kAll;
-      found->second = add(std::move(exchange));
     }
-    return {site, outgoing || one_sided ? 0U : 1U, found->second};
+    exchange.entry = (op.flags & Operation::kEager) != 0 ? Entry::kSender : Entry::kAll;
+    return add(std::move(exchange));
   }
 
   const program::Programs& programs_;
@@ -310,7 +379,10 @@ class Wirer {
   network::FlowNetwork& network_;
   collective::Lowering lowering_;
   Wiring out_;
-  std::vector<std::uint32_t> group_site_;  // by group class
+  std::vector<std::uint32_t> group_site_;                                          // by group class
+  std::vector<std::vector<std::uint32_t>> groups_of_;                              // by group class
+  std::vector<std::vector<std::uint32_t>> ranks_of_;                               // by class
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> channel_peer_;  // by site and member
   std::map<std::tuple<std::uint32_t,
                       int,
                       std::int64_t,

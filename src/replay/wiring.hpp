@@ -15,14 +15,16 @@
 // Internal to replay/: where operations meet (groups, message channels, storage), and what each costs.
 namespace stepcast::replay {
 
-/// Who must have arrived before an exchange starts.
-enum class Entry : std::uint8_t { kAll, kFirst, kSender };
+/// Who must have arrived before an exchange starts: all, or of a message its sender alone (eager). The
+/// transfers of a stepped collective start each when its own two ends are there.
+enum class Entry : std::uint8_t { kAll, kSender };
 
 /// Steps of an exchange that is played step by step, with dependencies turned around.
 struct StepPlan {
   struct Step {
     ShapeId shape;
     std::int64_t work = 0;
+    std::int64_t payload = 0;
     std::int64_t latency_ps = 0;
     std::uint32_t source = 0;  ///< member
     std::uint32_t destination = 0;
@@ -39,13 +41,14 @@ struct Exchange {
   std::string name;  ///< "all_reduce of 1048576 bytes"
   ShapeId shape;
   std::int64_t work = 0;
+  std::int64_t payload = 0;  ///< of the work, bytes that are moved
   std::int64_t latency_ps = 0;
   std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked
   Entry entry = Entry::kAll;
   std::vector<std::int64_t> offset_ps;  ///< by site member; empty = 0
   std::uint32_t plan = kNone;           ///< index of a StepPlan
   std::int64_t bytes = 0;
-  std::uint32_t form = 0;  ///< equal forms may meet (kind, bytes, dtype, root)
+  std::uint32_t form = 0;  ///< equal forms may meet (kind, bytes, root)
 };
 
 /// Where instances of exchanges are matched in order: a group, a message channel, or one rank alone.

@@ -1,3 +1,5 @@
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,8 +14,20 @@ namespace stepcast::report {
 #include "report/result_writers.def"
 #undef STEPCAST_RESULT_WRITER
 
+namespace {
+
+// A repeated line redeclares an enumerator.
+enum class Listed : std::uint8_t {
+#define STEPCAST_RESULT_WRITER(name) name,
+#include "report/result_writers.def"
+#undef STEPCAST_RESULT_WRITER
+  kCount
+};
+
+}  // namespace
+
 std::span<const ResultWriter> result_writers() {
-  static const std::vector<ResultWriter> writers{
+  static const std::array<ResultWriter, static_cast<std::size_t>(Listed::kCount)> writers{
 #define STEPCAST_RESULT_WRITER(name) name##_writer(),
 #include "report/result_writers.def"
 #undef STEPCAST_RESULT_WRITER

@@ -1,3 +1,5 @@
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,8 +14,20 @@ namespace stepcast::report {
 #include "report/validation_writers.def"
 #undef STEPCAST_VALIDATION_WRITER
 
+namespace {
+
+// A repeated line redeclares an enumerator.
+enum class Listed : std::uint8_t {
+#define STEPCAST_VALIDATION_WRITER(name) name,
+#include "report/validation_writers.def"
+#undef STEPCAST_VALIDATION_WRITER
+  kCount
+};
+
+}  // namespace
+
 std::span<const ValidationWriter> validation_writers() {
-  static const std::vector<ValidationWriter> writers{
+  static const std::array<ValidationWriter, static_cast<std::size_t>(Listed::kCount)> writers{
 #define STEPCAST_VALIDATION_WRITER(name) name##_writer(),
 #include "report/validation_writers.def"
 #undef STEPCAST_VALIDATION_WRITER

@@ -12,7 +12,8 @@ namespace stepcast::report {
 struct ValidationWriter {
   std::string_view name;
   std::string_view summary;
-  std::string (*write)(const calibration::Validation& validation);
+  /// One text for all suites of a run: one JSON object for one suite, an array for several; one XML document.
+  std::string (*write)(std::span<const calibration::Validation> validations);
 };
 [[nodiscard]] std::span<const ValidationWriter> validation_writers();
 

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <memory>
 
 #include <fmt/format.h>
@@ -123,6 +124,7 @@ std::vector<Bytes> sizes_of(const CollectiveArguments& arguments, std::string& s
 }
 
 void run(const CollectiveArguments& arguments) {
+  const auto begin = std::chrono::steady_clock::now();
   network::require_available(arguments.common.fidelity);
   const std::vector<std::string> formats{"text", "json", "csv"};
   if (std::find(formats.begin(), formats.end(), arguments.common.format) == formats.end()) {
@@ -162,6 +164,11 @@ void run(const CollectiveArguments& arguments) {
           : format == "csv" ? report::collective_csv(sweep)
                             : report::collective_table(sweep),
           arguments.common);
+  if (arguments.common.profile) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    fmt::print(stderr, "profile: {:.3f} s in all, {} sizes on {} ranks\n", elapsed.count(), sizes.size(),
+               choice.ranks);
+  }
 }
 
 }  // namespace

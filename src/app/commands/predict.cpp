@@ -50,7 +50,7 @@ void run(const PredictArguments& arguments) {
   replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
                                                     arguments.common.settings, arguments.common.ranks);
   options.gpus = std::move(input.gpus);
-  options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name);
+  options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name, input.job);
   const replay::Run run = replay::predict(input.cluster, input.job, input.ranks, options);
   if (!arguments.trace.empty()) {
     report::write_chrome_trace(run, arguments.trace);

@@ -22,16 +22,14 @@ int run(const ValidateArguments& arguments) {
     throw InputError("--threads must be at least 1");
   }
   const int threads = arguments.common.threads > 0 ? arguments.common.threads : omp_get_num_procs();
-  std::string text;
+  std::vector<calibration::Validation> validations;
   bool within = true;
   for (const std::string& name : arguments.suites) {
     const config::DataFile file = config::find_data("validation/suites", name);
-    const calibration::Validation validation =
-        calibration::validate(calibration::read_suite(file.path, file.shown), threads);
-    text += writer.write(validation);
-    within = within && validation.within_tolerance;
+    validations.push_back(calibration::validate(calibration::read_suite(file.path, file.shown), threads));
+    within = within && validations.back().within_tolerance;
   }
-  deliver(text, arguments.common);
+  deliver(writer.write(validations), arguments.common);
   return within ? kExitOk : kExitOutOfTolerance;
 }
 

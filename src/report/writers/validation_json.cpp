@@ -22,7 +22,7 @@ Json summary_json(const calibration::ErrorSummary& summary) {
               {"coverage", summary.coverage}};
 }
 
-std::string write(const calibration::Validation& validation) {
+Json one(const calibration::Validation& validation) {
   Json out;
   out["suite"] = validation.suite;
   out["tolerance"] = validation.tolerance;
@@ -53,7 +53,18 @@ std::string write(const calibration::Validation& validation) {
     }
     constants.push_back(values);
   }
-  return out.dump(2) + "\n";
+  return out;
+}
+
+std::string write(std::span<const calibration::Validation> validations) {
+  if (validations.size() == 1) {
+    return one(validations.front()).dump(2) + "\n";
+  }
+  Json all = Json::array();
+  for (const calibration::Validation& validation : validations) {
+    all.push_back(one(validation));
+  }
+  return all.dump(2) + "\n";
 }
 
 }  // namespace

@@ -26,13 +26,12 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string write(const calibration::Validation& validation) {
+std::string write_one(const calibration::Validation& validation) {
   const auto failures =
       std::count_if(validation.rows.begin(), validation.rows.end(),
                     [](const calibration::ValidationRow& row) { return !row.within_tolerance; });
-  std::string out = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n",
-      escaped(validation.suite), validation.rows.size(), failures);
+  std::string out = fmt::format("<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n",
+                                escaped(validation.suite), validation.rows.size(), failures);
   for (const calibration::ValidationRow& row : validation.rows) {
     out += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", escaped(row.fold), escaped(row.id));
     if (row.within_tolerance) {
@@ -46,6 +45,14 @@ std::string write(const calibration::Validation& validation) {
         row.predicted, row.measured, 100 * row.error, 100 * validation.tolerance);
   }
   return out + "</testsuite>\n";
+}
+
+std::string write(std::span<const calibration::Validation> validations) {
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  for (const calibration::Validation& validation : validations) {
+    out += write_one(validation);
+  }
+  return out + "</testsuites>\n";
 }
 
 }  // namespace

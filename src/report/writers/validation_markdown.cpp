@@ -11,7 +11,7 @@
 namespace stepcast::report {
 namespace {
 
-std::string write(const calibration::Validation& validation) {
+std::string write_one(const calibration::Validation& validation) {
   std::string out = fmt::format("## {}\n", validation.suite);
   for (const auto& [group, summary] : validation.groups) {
     out += fmt::format(
@@ -26,6 +26,14 @@ std::string write(const calibration::Validation& validation) {
     out += fmt::format("\nmean {:.1f} %, median {:.1f} %, p90 {:.1f} %, largest {:.1f} %\n",
                        100 * summary.mean_abs_error, 100 * summary.median_abs_error,
                        100 * summary.p90_abs_error, 100 * summary.max_abs_error);
+  }
+  return out;
+}
+
+std::string write(std::span<const calibration::Validation> validations) {
+  std::string out;
+  for (const calibration::Validation& validation : validations) {
+    out += (out.empty() ? "" : "\n") + write_one(validation);
   }
   return out;
 }

@@ -24,7 +24,7 @@ void table(const calibration::Validation& validation, const std::string& group, 
   }
 }
 
-std::string write(const calibration::Validation& validation) {
+std::string write_one(const calibration::Validation& validation) {
   std::string out =
       fmt::format("suite {} (row tolerance {:.0f} %)\n", validation.suite, 100 * validation.tolerance);
   for (const auto& [group, summary] : validation.groups) {
@@ -51,6 +51,14 @@ std::string write(const calibration::Validation& validation) {
     }
   }
   out += validation.within_tolerance ? "\nall rows within tolerance\n" : "\nsome rows are out of tolerance\n";
+  return out;
+}
+
+std::string write(std::span<const calibration::Validation> validations) {
+  std::string out;
+  for (const calibration::Validation& validation : validations) {
+    out += (out.empty() ? "" : "\n") + write_one(validation);
+  }
   return out;
 }
 

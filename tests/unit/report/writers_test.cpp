@@ -23,7 +23,7 @@ namespace {
 replay::Result small_step() {
   replay::StepInput input = replay::load_step_input("dgx-a100-64", "megatron-22b", {}, "8");
   replay::PredictOptions options;
-  options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name);
+  options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name, input.job);
   return replay::predict(input.cluster, input.job, input.ranks, options).result;
 }
 
@@ -113,14 +113,15 @@ TEST_CASE("every writer writes every kind of result") {
 }
 
 TEST_CASE("JUnit counts a row out of tolerance as a failure and escapes its name") {
-  const std::string text = report::find_validation_writer("junit").write(two_rows());
+  const std::string text = report::find_validation_writer("junit").write(std::vector{two_rows()});
   CHECK(text.find("tests=\"2\" failures=\"1\"") != std::string::npos);
   CHECK(text.find("name=\"bad &lt;&amp;&gt;\"") != std::string::npos);
   CHECK(text.find("predicted 1.5 s, measured 1 s, error +50.0 %, tolerance 10 %") != std::string::npos);
 }
 
 TEST_CASE("the validation JSON has the keys of the contract") {
-  const auto json = nlohmann::json::parse(report::find_validation_writer("json").write(two_rows()));
+  const auto json =
+      nlohmann::json::parse(report::find_validation_writer("json").write(std::vector{two_rows()}));
   for (const char* key :
        {"id", "metric", "predicted", "measured", "error", "lower", "upper", "within_tolerance", "fold"}) {
     CHECK(json["rows"][0].contains(key));
@@ -131,6 +132,13 @@ TEST_CASE("the validation JSON has the keys of the contract") {
     CHECK(json["groups"]["in_sample"].contains(key));
   }
   CHECK(json["fitted_constants"] == 0);
+  // Several suites are still one document.
+  const auto both = nlohmann::json::parse(
+      report::find_validation_writer("json").write(std::vector{two_rows(), two_rows()}));
+  CHECK(both.is_array());
+  CHECK(both.size() == 2);
+  const std::string xml = report::find_validation_writer("junit").write(std::vector{two_rows(), two_rows()});
+  CHECK(xml.find("<?xml", 1) == std::string::npos);
 }
 
 TEST_CASE("the collective table has the columns of nccl-tests") {
