@@ -49,10 +49,11 @@ TEST_CASE("a kernel on a slow GPU takes its time over the factor from when the f
 
 TEST_CASE("a link that degrades in the middle of a transfer stretches the rest of it") {
   CHECK(step_ps(replay_text(kNetworkMessage, clean_cluster())) == 1'006'000'000);
-  // At 506 us half of the 25 MB are through; the other 12.5 MB take 1 ms at 12.5 GB/s.
+  // The last byte needs 2 us of links, so the transfer runs from 4 us: at 504 us half of the 25 MB are
+  // through; the other 12.5 MB take 1 ms at 12.5 GB/s, and 2 us to arrive: 1506 us.
   CHECK(
       step_ps(replay_text(kNetworkMessage,
-                          clean_cluster(R"([{"link": "h0.nic0-leaf0", "factor": 0.5, "at": "506 us"}])"))) ==
+                          clean_cluster(R"([{"link": "h0.nic0-leaf0", "factor": 0.5, "at": "504 us"}])"))) ==
       1'506'000'000);
 }
 
