@@ -61,7 +61,10 @@ DataFile find_data(std::string_view folder, std::string_view name_or_path) {
   }
   const std::vector<std::string> names = shipped_names(folder);
   if (std::find(names.begin(), names.end(), given) == names.end()) {
-    throw InputError(fmt::format("unknown {} {}; {}", folder == "topologies" ? "cluster" : folder == "workloads" ? "job" : "suite",
+    throw InputError(fmt::format("unknown {} {}; {}",
+                                 folder == "topologies"  ? "cluster"
+                                 : folder == "workloads" ? "job"
+                                                         : "suite",
                                  in_quotes(given),
                                  names.empty() ? "none is shipped, give a path" : suggest(given, names)));
   }

@@ -39,6 +39,7 @@ std::span<const Field<Accelerator>> accelerator_fields() {
   using A = Accelerator;
   static const std::vector<Field<A>> fields = {
       {"peak_fp16", &A::peak_fp16, 1},
+      {"peak_fp4", &A::peak_fp4, 0, 1e30, true},
       {"peak_fp8", &A::peak_fp8, 0, 1e30, true},
       {"peak_fp32", &A::peak_fp32, 1},
       {"hbm_bandwidth", &A::hbm_bandwidth, 1},

@@ -22,6 +22,7 @@ struct Sourced {
 struct Accelerator {
   std::string name;
   FlopRate peak_fp16;  ///< also bf16
+  FlopRate peak_fp4;   ///< 0 when the device has none; no model computes in fp4 yet
   FlopRate peak_fp8;   ///< 0 when the device has none
   FlopRate peak_fp32;  ///< tf32 tensor-core peak
   Bandwidth hbm_bandwidth;
