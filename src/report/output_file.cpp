@@ -1,7 +1,7 @@
 #include "report/output_file.hpp"
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -12,7 +12,8 @@ namespace stepcast::report {
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {
   file_.reset(std::fopen(partial_.c_str(), "wb"));
   if (!file_) {
-    throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_, std::strerror(errno)));
+    throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_,
+                                 std::generic_category().message(errno)));
   }
 }
 
@@ -25,7 +26,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) {
-    throw InputError(fmt::format("{}: cannot write: {}; free some space", path_, std::strerror(errno)));
+    throw InputError(
+        fmt::format("{}: cannot write: {}; free some space", path_, std::generic_category().message(errno)));
   }
 }
 
@@ -33,7 +35,7 @@ void OutputFile::close() {
   std::FILE* file = file_.release();
   const bool written = std::fclose(file) == 0;
   if (!written || std::rename(partial_.c_str(), path_.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
+    const std::string reason = std::generic_category().message(errno);
     std::remove(partial_.c_str());
     throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_, reason));
   }
