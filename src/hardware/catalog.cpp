@@ -235,6 +235,7 @@ bool get_field(std::span<const Field<Owner>> fields,
 template <class T>
 std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
   std::vector<std::string> keys;
+  keys.reserve(map.size());
   for (const auto& [key, value] : map) {
     keys.push_back(key);
   }

@@ -43,12 +43,12 @@ std::string time_text(double us) {
 
 }  // namespace
 
-double algbw_GBps(const CollectiveRow& row) {
+double algbw(const CollectiveRow& row) {
   return row.time_s > 0 ? static_cast<double>(row.bytes.count()) / row.time_s * 1e-9 : 0;
 }
 
-double busbw_GBps(const CollectiveRow& row, const CollectiveSweep& sweep) {
-  return algbw_GBps(row) * collective::bus_factor(sweep.kind, sweep.ranks);
+double busbw(const CollectiveRow& row, const CollectiveSweep& sweep) {
+  return algbw(row) * collective::bus_factor(sweep.kind, sweep.ranks);
 }
 
 std::string collective_table(const CollectiveSweep& sweep) {
@@ -69,9 +69,9 @@ std::string collective_table(const CollectiveSweep& sweep) {
       " (GB/s)       \n";
   double sum = 0;
   for (const CollectiveRow& row : sweep.rows) {
-    const double bus = busbw_GBps(row, sweep);
+    const double bus = busbw(row, sweep);
     const std::string timing =
-        fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw_GBps(row), bus);
+        fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw(row), bus);
     const bool rooted = sweep.kind == collective::Kind::kBroadcast || sweep.kind == collective::Kind::kReduce;
     out += fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes.count(), count_of(row, sweep),
                        nccl_type(sweep.dtype), reduces(sweep.kind) ? "sum" : "none",
@@ -93,8 +93,8 @@ std::string collective_json(const CollectiveSweep& sweep) {
   for (const CollectiveRow& row : sweep.rows) {
     rows.push_back({{"bytes", row.bytes.count()},
                     {"time_us", row.time_s * 1e6},
-                    {"algbw_GBps", algbw_GBps(row)},
-                    {"busbw_GBps", busbw_GBps(row, sweep)},
+                    {"algbw_GBps", algbw(row)},
+                    {"busbw_GBps", busbw(row, sweep)},
                     {"inplace", false},
                     {"algorithm", row.algorithm},
                     {"protocol", row.protocol},
@@ -106,8 +106,8 @@ std::string collective_json(const CollectiveSweep& sweep) {
 std::string collective_csv(const CollectiveSweep& sweep) {
   std::string out = "bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,channels\n";
   for (const CollectiveRow& row : sweep.rows) {
-    out += fmt::format("{},{},{},{},{},{},{}\n", row.bytes.count(), row.time_s * 1e6, algbw_GBps(row),
-                       busbw_GBps(row, sweep), row.algorithm, row.protocol, row.channels);
+    out += fmt::format("{},{},{},{},{},{},{}\n", row.bytes.count(), row.time_s * 1e6, algbw(row),
+                       busbw(row, sweep), row.algorithm, row.protocol, row.channels);
   }
   return out;
 }

@@ -32,8 +32,8 @@ struct CollectiveSweep {
 };
 
 /// algbw = bytes / time; busbw = algbw x the bus factor of the operation. GB/s = 1e9 bytes/s.
-[[nodiscard]] double algbw_GBps(const CollectiveRow& row);
-[[nodiscard]] double busbw_GBps(const CollectiveRow& row, const CollectiveSweep& sweep);
+[[nodiscard]] double algbw(const CollectiveRow& row);
+[[nodiscard]] double busbw(const CollectiveRow& row, const CollectiveSweep& sweep);
 
 /// The table of nccl-tests 2.x (same columns, so that existing parsers read it). In-place and
 /// out-of-place are predicted equal; nothing is verified, so #wrong is N/A.
