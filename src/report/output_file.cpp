@@ -1,6 +1,7 @@
 #include "report/output_file.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -9,7 +10,15 @@
 
 namespace stepcast::report {
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  std::error_code missing;
+  if (const auto target = std::filesystem::canonical(path_, missing); !missing) {
+    path_ = target.string();  // through symbolic links, so that the link stays
+  }
+  // A device or pipe is written directly: renaming over it would destroy it.
+  const bool special =
+      std::filesystem::exists(path_, missing) && !std::filesystem::is_regular_file(path_, missing);
+  partial_ = special ? path_ : path_ + ".partial";
   file_.reset(std::fopen(partial_.c_str(), "wb"));
   if (!file_) {
     throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_,
@@ -20,7 +29,9 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), partial_(path
 OutputFile::~OutputFile() {
   if (file_) {
     file_.reset();
-    std::remove(partial_.c_str());
+    if (partial_ != path_) {
+      std::remove(partial_.c_str());
+    }
   }
 }
 
@@ -34,9 +45,12 @@ void OutputFile::write(std::string_view text) {
 void OutputFile::close() {
   std::FILE* file = file_.release();
   const bool written = std::fclose(file) == 0;
-  if (!written || std::rename(partial_.c_str(), path_.c_str()) != 0) {
+  const bool direct = partial_ == path_;
+  if (!written || (!direct && std::rename(partial_.c_str(), path_.c_str()) != 0)) {
     const std::string reason = std::generic_category().message(errno);
-    std::remove(partial_.c_str());
+    if (!direct) {
+      std::remove(partial_.c_str());
+    }
     throw InputError(fmt::format("{}: cannot write: {}; choose another file", path_, reason));
   }
 }
