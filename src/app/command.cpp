@@ -31,6 +31,10 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       .add_option("--lowering", options.lowering,
                   "collectives as one coupled activity or step by step: coupled|steps")
       ->capture_default_str();
+  command
+      .add_option("--fold", options.fold,
+                  "run one representative of ranks that behave the same, or every rank: auto|off")
+      ->capture_default_str();
   command.add_option("--seed", options.seed, "seed of hashed routing")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -43,6 +47,14 @@ void deliver(const std::string& text, const CommonOptions& options) {
   } else if (!options.quiet) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
+}
+
+bool fold_wanted(const CommonOptions& options) {
+  const std::vector<std::string> known{"auto", "off"};
+  if (options.fold != known[0] && options.fold != known[1]) {
+    throw InputError(fmt::format("unknown --fold \"{}\"; {}", options.fold, suggest(options.fold, known)));
+  }
+  return options.fold == known[0];
 }
 
 bool steps_wanted(const CommonOptions& options) {

@@ -119,6 +119,11 @@ class Lowering {
   /// algorithm hint and UnsupportedError for a collective kind without algorithm.
   [[nodiscard]] Lowered lower(const Request& request, std::span<const GpuId> group, Form form) const;
 
+  /// Several calls on one group, in their order; the rings are laid out once.
+  [[nodiscard]] std::vector<Lowered> lower(std::span<const Request> requests,
+                                           std::span<const GpuId> group,
+                                           Form form) const;
+
   /// A point-to-point message (one activity on its path).
   [[nodiscard]] Lowered lower_message(Bytes bytes, GpuId from, GpuId to) const;
 
@@ -126,6 +131,12 @@ class Lowering {
   [[nodiscard]] Lowered lower_storage(Bytes bytes, GpuId gpu, std::uint32_t storage, bool write) const;
 
  private:
+  struct Layouts;
+  [[nodiscard]] Lowered lower_on(const Request& request,
+                                 std::span<const GpuId> group,
+                                 Form form,
+                                 Layouts& layouts) const;
+
   const routing::Router& router_;
 };
 

@@ -1,7 +1,9 @@
 #include "collective/demand_sum.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -22,26 +24,46 @@ constexpr std::uint64_t kMostWeight = std::numeric_limits<std::uint32_t>::max();
 void DemandSum::add(const routing::Path& path) {
   for (const routing::Hop& hop : path.hops) {
     STEPCAST_CHECK(hop.numerator > 0 && hop.denominator > 0, "share {}/{}", hop.numerator, hop.denominator);
-    numerators_[{hop.resource, hop.denominator}] += hop.numerator;
+    shares_.push_back({hop.resource, hop.denominator, hop.numerator});
   }
 }
 
 DemandVector DemandSum::total() const {
+  std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) {
+    return a.resource != b.resource ? a.resource < b.resource : a.denominator < b.denominator;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    if (kept > 0 && shares_[kept - 1].resource == shares_[i].resource &&
+        shares_[kept - 1].denominator == shares_[i].denominator) {
+      shares_[kept - 1].numerator += shares_[i].numerator;
+    } else {
+      shares_[kept++] = shares_[i];
+    }
+  }
+  shares_.resize(kept);
   std::uint64_t divisor = 1;
-  for (const auto& [key, numerator] : numerators_) {
-    divisor = std::lcm(divisor, std::uint64_t{key.second});
+  std::uint32_t last = 1;
+  for (const Share& share : shares_) {
+    if (share.denominator != last) {
+      last = share.denominator;
+      divisor = std::lcm(divisor, std::uint64_t{last});
+    }
     if (divisor > kMostWeight) {
       refuse();
     }
   }
-  std::map<ResourceId, std::uint64_t> weights;
+  std::vector<std::pair<ResourceId, std::uint64_t>> weights;
   std::uint64_t common = divisor;
-  for (const auto& [key, numerator] : numerators_) {
-    const std::uint64_t scale = divisor / key.second;
-    if (numerator > kMostWeight / scale) {
+  for (const Share& share : shares_) {
+    const std::uint64_t scale = divisor / share.denominator;
+    if (share.numerator > kMostWeight / scale) {
       refuse();
     }
-    weights[key.first] += numerator * scale;
+    if (weights.empty() || weights.back().first != share.resource) {
+      weights.emplace_back(share.resource, 0);
+    }
+    weights.back().second += share.numerator * scale;
   }
   for (const auto& [resource, weight] : weights) {
     common = std::gcd(common, weight);

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "network/flow_network.hpp"
@@ -27,7 +25,12 @@ class DemandSum {
   [[nodiscard]] DemandVector total() const;
 
  private:
-  std::map<std::pair<ResourceId, std::uint32_t>, std::uint64_t> numerators_;  // by denominator
+  struct Share {
+    ResourceId resource;
+    std::uint32_t denominator = 1;
+    std::uint64_t numerator = 0;
+  };
+  mutable std::vector<Share> shares_;  // in any order, repeated; total() sorts and merges
 };
 
 /// Progress per second when nothing else uses the resources; 0 without demands.

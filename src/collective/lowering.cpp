@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,9 +143,52 @@ SteppedTransfers stepped_of(const Algorithm& algorithm,
 
 }  // namespace
 
+/// Ring plans of one group, by what they depend on.
+struct Lowering::Layouts {
+  struct Layout {
+    RingOrder order;
+    std::uint32_t most_rings;
+    RingPlan plan;
+  };
+  std::vector<std::unique_ptr<Layout>> kept;
+
+  const RingPlan& plan(const routing::Router& router,
+                       std::span<const GpuId> group,
+                       RingOrder order,
+                       std::uint32_t most_rings) {
+    for (const auto& layout : kept) {
+      if (layout->order == order && layout->most_rings == most_rings) {
+        return layout->plan;
+      }
+    }
+    kept.push_back(std::make_unique<Layout>(Layout{order, most_rings, {router, group, order, most_rings}}));
+    return kept.back()->plan;
+  }
+};
+
 Lowering::Lowering(const routing::Router& router) : router_(router) {}
 
 Lowered Lowering::lower(const Request& request, std::span<const GpuId> group, Form form) const {
+  Layouts layouts;
+  return lower_on(request, group, form, layouts);
+}
+
+std::vector<Lowered> Lowering::lower(std::span<const Request> requests,
+                                     std::span<const GpuId> group,
+                                     Form form) const {
+  Layouts layouts;
+  std::vector<Lowered> lowered;
+  lowered.reserve(requests.size());
+  for (const Request& request : requests) {
+    lowered.push_back(lower_on(request, group, form, layouts));
+  }
+  return lowered;
+}
+
+Lowered Lowering::lower_on(const Request& request,
+                           std::span<const GpuId> group,
+                           Form form,
+                           Layouts& layouts) const {
   STEPCAST_CHECK(!group.empty() && request.bytes >= Bytes(0) && request.root < group.size(),
                  "{} bytes, {} members, root {}", request.bytes.count(), group.size(), request.root);
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
@@ -162,7 +206,7 @@ Lowered Lowering::lower(const Request& request, std::span<const GpuId> group, Fo
     return lowered;
   }
   const SteadyState steady = algorithm.steady_state(members);
-  const RingPlan plan(router_, group, algorithm.order, request.channels);
+  const RingPlan& plan = layouts.plan(router_, group, algorithm.order, request.channels);
   const Passage passage = passage_of(plan, steady, request, members, router_);
   const Price chosen = choose_price(request, constants, passage);
   lowered.protocol = chosen.protocol;

@@ -70,6 +70,7 @@ void FlowNetwork::State::solve(std::uint32_t seed) {
     activity.visit = visit;
     ++solved;
     refresh_alone_rate(shape);
+    shape.peak_level = std::max(shape.peak_level, shape.alone_level);
     set_rate(seed, shape.alone_rate);
     return;
   }
@@ -77,9 +78,15 @@ void FlowNetwork::State::solve(std::uint32_t seed) {
   max_min.fill();
   solved += component.size();
   for (std::uint32_t index = 0; index < component.size(); ++index) {
-    const Shape& member = shapes[activities[component[index]].shape];
+    Shape& member = shapes[activities[component[index]].shape];
+    const double level = max_min.level(index);
+    if (common_divisor == member.divisor) {
+      member.peak_level = std::max(member.peak_level, level);
+    } else {
+      raise_own_peaks(member, level, common_divisor / member.divisor);
+    }
     set_rate(component[index],
-             rate_at(max_min.level(index), progress_per_level(member.fairness, common_divisor), member.cap));
+             rate_at(level, progress_per_level(member.fairness, common_divisor), member.cap));
   }
   for (std::uint32_t local = 0; local < shared.size(); ++local) {
     ResourceExtra& extra = extras[shared[local]];
@@ -123,6 +130,7 @@ void FlowNetwork::State::refresh_alone_rate(Shape& shape) const {
   if (shape.alone_epoch != capacity_epoch) {
     shape.alone_epoch = capacity_epoch;
     const double limit = own_limit(shape, shape.divisor);
+    shape.alone_level = limit;
     shape.alone_rate = rate_at(limit, progress_per_level(shape.fairness, shape.divisor), shape.cap);
   }
 }
@@ -186,8 +194,6 @@ void FlowNetwork::State::scale_to(std::int64_t common_divisor) {
 
 void FlowNetwork::State::set_rate(std::uint32_t index, double rate) {
   Activity& activity = activities[index];
-  Shape& shape = shapes[activity.shape];
-  shape.peak_rate = std::max(shape.peak_rate, rate);
   if (std::bit_cast<std::uint64_t>(rate) == std::bit_cast<std::uint64_t>(activity.rate)) {
     return;
   }

@@ -75,8 +75,21 @@ double FlowNetwork::State::peak_of_demand(std::uint32_t demand) const {
   if (capacity == 0) {
     return 0;
   }
-  const double load = static_cast<double>(demands[demand].weight) * shape.peak_rate / shape.divisor;
+  // The same product as in MaxMin, so that several activities of a class and one that stands for them agree.
+  const double load = static_cast<double>(demand_share[demand]) * shape.peak_level;
   return std::min(load / capacity, 1.0);
+}
+
+void FlowNetwork::State::raise_own_peaks(const Shape& shape, double level, std::int64_t scale) {
+  for (std::uint32_t demand = shape.first_demand; demand < shape.first_demand + shape.demand_count;
+       ++demand) {
+    const double capacity = resources[demand_resource[demand]].capacity;
+    if (capacity > 0) {
+      const double load = static_cast<double>(demand_share[demand] * scale) * level;
+      double& peak = extras[demand_resource[demand]].peak;
+      peak = std::max(peak, std::min(load / capacity, 1.0));
+    }
+  }
 }
 
 void FlowNetwork::State::keep_peaks(std::uint32_t resource) {
@@ -87,7 +100,7 @@ void FlowNetwork::State::keep_peaks(std::uint32_t resource) {
       double& peak = extras[demand_resource[demand]].peak;
       peak = std::max(peak, peak_of_demand(demand));
     }
-    shape.peak_rate = 0;
+    shape.peak_level = 0;
   }
 }
 

@@ -28,7 +28,7 @@ struct FlowNetwork::State {
   };
   struct ResourceExtra {
     double shared_load = 0;  ///< by the last solve with two or more users
-    double peak = 0;         ///< without what Shape::peak_rate still holds
+    double peak = 0;         ///< without what Shape::peak_level still holds
     std::uint64_t visit = 0;
     std::uint32_t local = 0;        ///< index in the component of `visit`
     std::uint32_t demands = kNone;  ///< last demand of any shape on it
@@ -50,7 +50,8 @@ struct FlowNetwork::State {
     double cap = 0;
     double alone_rate = 0;          ///< rate when nothing shares its resources
     std::uint64_t alone_epoch = 0;  ///< capacity_epoch for which alone_rate holds
-    double peak_rate = 0;           ///< highest rate since the capacities of its resources last changed
+    double alone_level = 0;         ///< its level then
+    double peak_level = 0;          ///< highest level since the capacities of its resources last changed
     Int128 finished_work = 0;
   };
   struct Activity {
@@ -117,6 +118,8 @@ struct FlowNetwork::State {
   /// Folds the peak rates of every shape on the resource into the peaks of their resources.
   void keep_peaks(std::uint32_t resource);
   [[nodiscard]] double peak_of_demand(std::uint32_t demand) const;
+  /// Peaks of the resources of a shape at a level whose unit is 1 / `scale` of the shape's own.
+  void raise_own_peaks(const Shape& shape, double level, std::int64_t scale);
   /// Index behind an id; InternalError for one that is not of this network.
   [[nodiscard]] std::uint32_t known(ResourceId id) const;
   [[nodiscard]] std::uint32_t known(ShapeId id) const;

@@ -2,7 +2,6 @@
 
 #include "compute/model.hpp"
 #include "replay/executor.hpp"
-#include "replay/partition.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -57,8 +56,7 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
     const program::Programs programs = programs_of(call, static_cast<std::uint32_t>(group.size()));
     ExecutorOptions options;
     options.form = form;
-    const Timeline timeline =
-        execute(programs, placement, router, *compute, identity_partition(programs), options);
+    const Timeline timeline = execute(programs, placement, router, *compute, options);
     times.push_back(
         {bytes, timeline.end.since_start(), lowered.algorithm, lowered.protocol, lowered.channels});
   }

@@ -172,6 +172,8 @@ class Compiler {
         wait.multiplier *= static_cast<std::uint64_t>(program_.operations[theirs[depth]].bytes);
       }
       wait.signal = signal_of(dependency);
+      out_.signal_joins.resize(out_.signals, 0);
+      out_.signal_joins[wait.signal] |= op.dependency_count > 1 ? 1 : 0;
       out_.dependencies.push_back(wait);
     }
   }

@@ -50,6 +50,7 @@ struct CompiledProgram {
   std::vector<CompiledDependency> dependencies;
   std::vector<std::array<std::int64_t, kPathParts>> works;  ///< path parts of compute operations, ps
   std::uint32_t signals = 0;
+  std::vector<std::uint8_t> signal_joins;  ///< by signal: some operation waits for it and for others
 };
 
 /// Compiles one program for one device. Throws InputError when loops are nested deeper than

@@ -67,8 +67,8 @@ void Simulation::arrive(std::uint32_t id, std::uint32_t operation) {
   StreamState& stream = streams_[id];
   const ClassState& cls = classes_[stream.cls];
   const Endpoint& endpoint = wiring_.endpoints[stream.cls][wiring_.endpoint_index[cls.program][operation]];
-  const Site& site = wiring_.sites[endpoint.site];
-  const std::uint32_t sequence = sites_[endpoint.site].posted[endpoint.member]++;
+  const SiteClass& site = wiring_.sites[endpoint.site];
+  const std::uint32_t sequence = posted_[site.first_member + endpoint.member]++;
   const std::uint32_t index = open_instance(endpoint.site, sequence, endpoint.exchange);
   Instance& instance = instances_[index];
   if (wiring_.exchanges[instance.exchange].form != wiring_.exchanges[endpoint.exchange].form) {
@@ -88,8 +88,7 @@ void Simulation::arrive(std::uint32_t id, std::uint32_t operation) {
     const bool complete = instance.arrivals.size() == site.members;
     const bool starts = complete || (exchange.entry == Entry::kSender && endpoint.member == 0);
     if (starts) {
-      instance.path = stream.path;
-      instance.path_total = stream.path_total;
+      take_longest_chain(instance, complete && exchange.entry == Entry::kAll ? kNone : arrival);
       start_instance(index);
     }
     return;
@@ -100,9 +99,23 @@ void Simulation::arrive(std::uint32_t id, std::uint32_t operation) {
     accounting_.begin(stream.cls, compiled_[cls.program].operations[operation].activity, now_);
     return;
   }
-  const std::int64_t offset = exchange.offset_ps.empty() ? 0 : exchange.offset_ps[endpoint.member];
+  const std::int64_t offset = offset_of(exchange, endpoint.member);
   queue_.schedule(at(std::max(now_, instance.transferred_at + offset)), Priority::kRelease, kMemberDone,
                   operation, stream.cls, index, arrival);
+}
+
+/// The chain of the arrival that started an exchange, or the longest of all (ties: lexicographically).
+void Simulation::take_longest_chain(Instance& instance, std::uint32_t arrival) const {
+  const StreamState* longest = &streams_[instance.arrivals[arrival == kNone ? 0 : arrival].stream];
+  for (std::size_t i = 0; arrival == kNone && i < instance.arrivals.size(); ++i) {
+    const StreamState& other = streams_[instance.arrivals[i].stream];
+    if (other.path_total > longest->path_total ||
+        (other.path_total == longest->path_total && longest->path < other.path)) {
+      longest = &other;
+    }
+  }
+  instance.path = longest->path;
+  instance.path_total = longest->path_total;
 }
 
 void Simulation::start_instance(std::uint32_t index) {
@@ -160,7 +173,7 @@ void Simulation::transferred(std::uint32_t index) {
   const Exchange& exchange = wiring_.exchanges[instance.exchange];
   for (std::uint32_t i = 0; i < instance.arrivals.size(); ++i) {
     const Arrival& arrival = instance.arrivals[i];
-    const std::int64_t offset = exchange.offset_ps.empty() ? 0 : exchange.offset_ps[arrival.member];
+    const std::int64_t offset = offset_of(exchange, arrival.member);
     if (offset == 0) {
       finish_member(index, i);
     } else {
@@ -264,8 +277,9 @@ std::string Simulation::describe_mismatch(std::uint32_t index,
   const StreamState& second = streams_[late];
   return fmt::format(
       "{} does {} where {} does {}; the {} members of one exchange must agree in kind and bytes",
-      describe_operation(second, head_operation(second)), wiring_.exchanges[exchange].name,
-      describe_operation(first, head_operation(first)), wiring_.exchanges[instance.exchange].name,
+      describe_operation(second, head_operation(second)), wiring_.name_of(wiring_.exchanges[exchange]),
+      describe_operation(first, head_operation(first)),
+      wiring_.name_of(wiring_.exchanges[instance.exchange]),
       wiring_.sites[instance.site].members);
 }
 

@@ -10,7 +10,6 @@
 #include "collective/collective.hpp"
 #include "compute/model.hpp"
 #include "program/program.hpp"
-#include "replay/partition.hpp"
 #include "routing/router.hpp"
 
 namespace stepcast::replay {
@@ -52,7 +51,7 @@ inline constexpr std::size_t kPathParts = 12;
 
 /// One executed operation, when the timeline is recorded.
 struct Interval {
-  ClassId rank_class;
+  RankId rank;
   OpId operation;
   std::uint32_t iteration = 0;  ///< linear index over the loops around the operation
   TimePoint start;              ///< left its stream's queue (a collective: arrived)
@@ -68,10 +67,14 @@ struct TierUse {
   double peak = 0;         ///< highest load / capacity of any resource at any time
 };
 
+/// Whether one representative of each class of ranks is run, or every rank (design 2.2).
+enum class Fold : std::uint8_t { kAuto, kOff };
+
 struct ExecutorOptions {
   collective::Form form = collective::Form::kCoupled;
+  Fold fold = Fold::kAuto;
   bool record_timeline = false;
-  std::vector<bool> record_classes;          ///< by ClassId: which classes to record; empty = all
+  std::vector<std::uint32_t> record_ranks;   ///< which ranks to record; empty = all
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
 };
 
@@ -84,14 +87,17 @@ struct Timeline {
   IdVector<ClassId, TimePoint> finish;               ///< by class
   IdVector<ClassId, Duration> busy;                  ///< compute time by class
   std::vector<TierUse> tiers;
-  std::vector<Interval> intervals;  ///< by class, then time; when recorded
+  std::vector<Interval> intervals;  ///< by rank, then time; when recorded
   std::uint64_t fingerprint = 0;
-  std::uint64_t operations = 0;  ///< executed, multiplicities not counted
+  std::uint64_t operations = 0;  ///< of all ranks
+  std::uint64_t executed = 0;    ///< of representatives of classes: what was simulated
   std::uint64_t events = 0;
   std::uint64_t resolves = 0;
   std::uint64_t solved_activities = 0;
   std::uint32_t ranks = 0;
   std::uint32_t classes = 0;
+  RankId last_rank;   ///< lowest rank of last_class
+  std::string audit;  ///< of the folding: "passed", "off", ...
 };
 
 /// Executes programs in virtual time. Deterministic. Throws InputError when the programs cannot
@@ -100,7 +106,6 @@ struct Timeline {
                                const Placement& placement,
                                const routing::Router& router,
                                const compute::Model& compute,
-                               const Partition& partition,
                                const ExecutorOptions& options);
 
 }  // namespace stepcast::replay

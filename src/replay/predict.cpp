@@ -8,7 +8,6 @@
 #include "compute/model.hpp"
 #include "network/model.hpp"
 #include "placement/placement.hpp"
-#include "replay/partition.hpp"
 #include "routing/router.hpp"
 #include "workload/flops.hpp"
 #include "workload/generate.hpp"
@@ -22,25 +21,22 @@ constexpr std::uint32_t kRecordAllRanks = 64;
 /// Share of device memory above which allocators begin to retry (measured rows near it lose 10-28 %).
 constexpr double kMemoryPressure = 0.92;
 
-std::vector<bool> classes_to_record(const program::Programs& programs,
-                                    const Partition& partition,
-                                    const PredictOptions& options) {
-  std::vector<bool> record(partition.representative.size(), false);
-  if (!options.trace_ranks.empty()) {
-    for (const std::uint32_t rank : options.trace_ranks) {
-      if (rank >= programs.ranks) {
-        throw InputError(
-            fmt::format("--trace-ranks names rank {} but the job has {} ranks", rank, programs.ranks));
-      }
-      record[partition.class_of[rank].index()] = true;
+std::vector<std::uint32_t> ranks_to_record(const program::Programs& programs, const PredictOptions& options) {
+  for (const std::uint32_t rank : options.trace_ranks) {
+    if (rank >= programs.ranks) {
+      throw InputError(
+          fmt::format("--trace-ranks names rank {} but the job has {} ranks", rank, programs.ranks));
     }
-    return record;
   }
+  if (!options.trace_ranks.empty()) {
+    return options.trace_ranks;
+  }
+  std::vector<std::uint32_t> record;
   std::vector<bool> seen(programs.programs.size(), false);
   for (std::uint32_t rank = 0; rank < programs.ranks; ++rank) {
     const std::uint32_t program = programs.program_of[rank];
     if (programs.ranks <= kRecordAllRanks || !seen[program]) {
-      record[partition.class_of[rank].index()] = true;
+      record.push_back(rank);
     }
     seen[program] = true;
   }
@@ -172,19 +168,19 @@ Run run(const topology::Cluster& cluster, program::Programs programs, const Pred
   const Placement placement = place(cluster, run.programs.ranks, options);
   const routing::Router router(cluster, options.routing, options.seed);
   const auto compute = compute::make_model(options.compute_model);
-  const Partition partition = identity_partition(run.programs);
   ExecutorOptions executor;
   executor.form = options.form;
+  executor.fold = options.fold;
   executor.record_timeline = options.record_timeline;
   if (options.record_timeline) {
-    executor.record_classes = classes_to_record(run.programs, partition, options);
+    executor.record_ranks = ranks_to_record(run.programs, options);
   }
-  run.result.timeline = execute(run.programs, placement, router, *compute, partition, executor);
+  run.result.timeline = execute(run.programs, placement, router, *compute, executor);
   fill_common(run.result, cluster, options);
   run.result.gpus = run.programs.ranks;
   run.result.step_time_s = run.result.timeline.end.since_start().seconds();
-  if (run.result.timeline.last_class.valid()) {
-    run.result.last_rank = partition.representative[run.result.timeline.last_class].index();
+  if (run.result.timeline.last_rank.valid()) {
+    run.result.last_rank = run.result.timeline.last_rank.index();
   }
   return run;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -22,30 +23,33 @@ TimePoint at(std::int64_t ps) {
 
 Simulation::Simulation(const program::Programs& programs,
                        const routing::Router& router,
-                       const Partition& partition,
                        const Placement& placement,
                        const compute::Model& compute,
                        const ExecutorOptions& options)
-    : programs_(programs),
-      router_(router),
-      partition_(partition),
-      options_(options),
-      accounting_(partition.representative.size()),
-      finish_(partition.representative.size()) {
+    : programs_(programs), router_(router), options_(options) {
   for (const program::Program& program : programs.programs) {
     compiled_.push_back(compile(program, compute, router.cluster().host.accelerator));
   }
-  for (const routing::Resource& resource : router.resources()) {
-    network_.add_resource(resource.bytes_per_second);
+  {
+    const Sites sites = resolve_sites(programs, placement, router, compiled_, options.form);
+    partition_ = options.fold == Fold::kAuto ? fold(sites) : identity_partition(sites);
+    wiring_ = wire(programs, sites, partition_, router, network_);
   }
-  wiring_ = wire(programs, placement, router, partition, compiled_, options.form, network_);
+  const auto classes = static_cast<std::uint32_t>(partition_.ranks.count());
+  accounting_ = Accounting(classes);
+  finish_.resize(classes);
   sites_.resize(wiring_.sites.size());
-  for (std::size_t site = 0; site < sites_.size(); ++site) {
-    sites_[site].posted.assign(wiring_.sites[site].members, 0);
+  posted_.assign(wiring_.member_rank.size(), 0);
+  if (options.record_timeline) {
+    record_class_.assign(classes, options.record_ranks.empty());
+    for (const std::uint32_t rank : options.record_ranks) {
+      record_class_[partition_.ranks.of[rank]] = true;
+    }
   }
-  for (std::uint32_t cls = 0; cls < partition.representative.size(); ++cls) {
+  for (std::uint32_t cls = 0; cls < classes; ++cls) {
+    const RankId rank{partition_.ranks.representative[cls]};
     ClassState state;
-    state.program = programs.program_of[partition.representative[ClassId{cls}].index()];
+    state.program = programs.program_of[rank.index()];
     state.first_stream = static_cast<std::uint32_t>(streams_.size());
     state.first_signal = static_cast<std::uint32_t>(signals_.size());
     const CompiledProgram& compiled = compiled_[state.program];
@@ -59,7 +63,7 @@ Simulation::Simulation(const program::Programs& programs,
     signals_.resize(signals_.size() + compiled.signals);
     open_classes_ += state.open_streams > 0 ? 1 : 0;
     classes_.push_back(state);
-    gpu_of_.push_back(placement[partition.representative[ClassId{cls}]]);
+    gpu_of_.push_back(placement[rank]);
   }
   const auto& faults = router.cluster().faults;
   fault_active_.assign(faults.size(), false);
@@ -205,6 +209,9 @@ bool Simulation::dependencies_hold(StreamState& stream, const CompiledOperation&
       signal.waiter = static_cast<std::uint32_t>(&stream - streams_.data());
       return false;
     }
+    if (signal.raised_at == now_ && op.dependency_count > 1) {
+      take_chain(stream, recent_paths_[signal.recent], now_);
+    }
   }
   stream.next_dependency = 0;
   return true;
@@ -213,9 +220,11 @@ bool Simulation::dependencies_hold(StreamState& stream, const CompiledOperation&
 void Simulation::start_head(std::uint32_t id, std::uint32_t operation, const CompiledOperation& op) {
   StreamState& stream = streams_[id];
   stream.running = true;
+  stream.chain_of_dependency = false;
   stream.head_start = now_;
   stream.head_active = now_;
-  ++operations_;
+  ++executed_;
+  operations_ += partition_.ranks.size[stream.cls];
   if (op.start_signal != kNone) {
     raise(stream.cls, op.start_signal, stream.path, stream.path_total);
   }
@@ -280,6 +289,7 @@ void Simulation::finish_head(std::uint32_t id) {
       stream.path[static_cast<std::size_t>(op.part)] += elapsed;
     }
     stream.path_total = now_;
+    stream.chain_of_dependency = false;
     stream.computing = false;
   }
   const Instruction& instruction = program.streams[stream.index][stream.pc];
@@ -287,16 +297,12 @@ void Simulation::finish_head(std::uint32_t id) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(stream.head_start), static_cast<std::uint64_t>(now_));
   hash = mix(hash, (static_cast<std::uint64_t>(cls.program) << 32U) | operation);
   hash = mix(hash, iteration);
-  fingerprint_.add(hash, partition_.size[ClassId{stream.cls}]);
-  if (options_.record_timeline && (options_.record_classes.empty() || options_.record_classes[stream.cls])) {
+  fingerprint_.add(hash, partition_.ranks.size[stream.cls]);
+  if (options_.record_timeline && record_class_[stream.cls]) {
     if (intervals_.size() >= options_.max_intervals) {
-      throw UnsupportedError(
-          fmt::format("the timeline has more than {} operations, too many to record; use fewer ranks or "
-                      "micro-batches, or "
-                      "leave out --trace",
-                      options_.max_intervals));
+      refuse_intervals();
     }
-    intervals_.push_back({ClassId{stream.cls}, OpId{operation}, static_cast<std::uint32_t>(iteration),
+    intervals_.push_back({RankId{stream.cls}, OpId{operation}, static_cast<std::uint32_t>(iteration),
                           at(stream.head_start), at(stream.head_active), at(now_)});
   }
   stream.running = false;
@@ -329,18 +335,39 @@ void Simulation::raise(std::uint32_t cls,
                        std::int64_t path_total) {
   Signal& signal = signals_[classes_[cls].first_signal + index];
   ++signal.count;
+  if (path_total == now_ && compiled_[classes_[cls].program].signal_joins[index]) {
+    if (signal.raised_at != now_) {
+      if (recent_at_ != now_) {
+        recent_at_ = now_;
+        recent_paths_.clear();
+      }
+      signal.raised_at = now_;
+      signal.recent = static_cast<std::uint32_t>(recent_paths_.size());
+      recent_paths_.push_back(path);
+    } else if (recent_paths_[signal.recent] < path) {
+      recent_paths_[signal.recent] = path;
+    }
+  }
   std::uint32_t waiter = signal.waiter;
   signal.waiter = kNone;
   while (waiter != kNone) {
     StreamState& stream = streams_[waiter];
     const std::uint32_t next = stream.next_waiter;
     stream.next_waiter = kNone;
-    if (path_total > stream.path_total) {
-      stream.path = path;
-      stream.path_total = path_total;
-    }
+    take_chain(stream, path, path_total);
     ready_.push_back(waiter);
     waiter = next;
+  }
+}
+
+/// The stream goes on from the longer chain. Of chains of several dependencies that end together the
+/// lexicographically largest counts, so that the order in which they are met does not.
+void Simulation::take_chain(StreamState& stream, const PathParts& path, std::int64_t path_total) {
+  const bool tied = path_total == stream.path_total && stream.chain_of_dependency && stream.path < path;
+  if (path_total > stream.path_total || tied) {
+    stream.path = path;
+    stream.path_total = path_total;
+    stream.chain_of_dependency = true;
   }
 }
 
@@ -350,6 +377,11 @@ void Simulation::apply_fault(std::uint32_t index, bool begins) {
   const topology::Fault& fault = faults[index];
   if (fault.target == topology::Fault::Target::kLink) {
     for (const ResourceId resource : router_.resources_of(fault)) {
+      // The other links of a class have faults like those of the representative.
+      const std::uint32_t cls = wiring_.resource_class[resource.index()];
+      if (cls == Classes::kNone || wiring_.resource_representative[cls] != resource.index()) {
+        continue;
+      }
       double capacity = router_.resources()[resource.index()].bytes_per_second;
       for (std::size_t other = 0; other < faults.size(); ++other) {
         if (fault_active_[other] && faults[other].target == topology::Fault::Target::kLink) {
@@ -359,7 +391,7 @@ void Simulation::apply_fault(std::uint32_t index, bool begins) {
           }
         }
       }
-      network_.set_capacity(resource, capacity, at(now_));
+      network_.set_capacity(ResourceId{cls}, capacity, at(now_));
     }
     return;
   }
@@ -413,37 +445,88 @@ Timeline Simulation::collect() {
       timeline.critical_path[i] = Duration::from_ps(path[i]);
     }
   }
-  const double seconds = timeline.end.since_start().seconds();
-  std::vector<TierUse> tiers;
-  for (const std::string& tier : router_.topology().tiers()) {
-    tiers.push_back({tier, 0, 0, 0});
-  }
-  const auto resources = router_.resources();
-  for (std::uint32_t index = 0; index < resources.size(); ++index) {
-    const ResourceId id{index};
-    TierUse& tier = tiers.at(resources[index].tier);
-    const auto bytes = static_cast<double>(network_.bytes(id));
-    if (!resources[index].links.empty()) {  // a storage system's own rate is no link
-      tier.bytes += bytes;
-    }
-    if (seconds > 0 && resources[index].bytes_per_second > 0) {
-      tier.utilisation = std::max(tier.utilisation, bytes / (resources[index].bytes_per_second * seconds));
-    }
-    tier.peak = std::max(tier.peak, network_.peak_utilisation(id));
-  }
-  timeline.tiers = std::move(tiers);
-  std::stable_sort(intervals_.begin(), intervals_.end(), [](const Interval& a, const Interval& b) {
-    return a.rank_class != b.rank_class ? a.rank_class < b.rank_class : a.start < b.start;
-  });
-  timeline.intervals = std::move(intervals_);
+  timeline.tiers = tier_use(timeline.end);
+  timeline.intervals = by_rank();
   timeline.fingerprint = fingerprint_.value();
   timeline.operations = operations_;
+  timeline.executed = executed_;
   timeline.events = queue_.scheduled();
   timeline.resolves = network_.resolves();
   timeline.solved_activities = network_.solved_activities();
   timeline.ranks = programs_.ranks;
-  timeline.classes = static_cast<std::uint32_t>(partition_.representative.size());
+  timeline.classes = static_cast<std::uint32_t>(partition_.ranks.count());
+  timeline.audit = partition_.audit;
+  timeline.last_rank = timeline.last_class.valid()
+                           ? RankId{partition_.ranks.representative[timeline.last_class.index()]}
+                           : RankId{};
   return timeline;
+}
+
+std::vector<TierUse> Simulation::tier_use(TimePoint end) const {
+  const double seconds = end.since_start().seconds();
+  std::vector<TierUse> tiers;
+  for (const std::string& tier : router_.topology().tiers()) {
+    tiers.push_back({tier, 0, 0, 0});
+  }
+  std::vector<Int128> total(tiers.size(), 0);
+  const auto resources = router_.resources();
+  for (std::uint32_t cls = 0; cls < wiring_.resource_representative.size(); ++cls) {
+    const routing::Resource& resource = resources[wiring_.resource_representative[cls]];
+    const Int128 moved = network_.bytes(ResourceId{cls});
+    if (!resource.links.empty()) {  // a storage system's own rate is no link
+      total[resource.tier] += moved * wiring_.resource_count[cls];
+    }
+    TierUse& tier = tiers.at(resource.tier);
+    if (seconds > 0 && resource.bytes_per_second > 0) {
+      const auto bytes = static_cast<double>(moved);
+      tier.utilisation = std::max(tier.utilisation, bytes / (resource.bytes_per_second * seconds));
+    }
+    tier.peak = std::max(tier.peak, network_.peak_utilisation(ResourceId{cls}));
+  }
+  for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
+    tiers[tier].bytes = static_cast<double>(total[tier]);
+  }
+  return tiers;
+}
+
+/// The recorded operations of each class, for every recorded rank of it; by rank, then time.
+std::vector<Interval> Simulation::by_rank() {
+  std::stable_sort(intervals_.begin(), intervals_.end(), [](const Interval& a, const Interval& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.start < b.start;
+  });
+  std::vector<std::size_t> first(partition_.ranks.count() + 1, 0);
+  for (const Interval& interval : intervals_) {
+    ++first[interval.rank.index() + 1];
+  }
+  for (std::size_t cls = 1; cls < first.size(); ++cls) {
+    first[cls] += first[cls - 1];
+  }
+  std::vector<std::uint32_t> ranks = options_.record_ranks;
+  if (ranks.empty() && options_.record_timeline) {
+    ranks.resize(programs_.ranks);
+    std::iota(ranks.begin(), ranks.end(), 0U);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::vector<Interval> out;
+  for (const std::uint32_t rank : ranks) {
+    const std::uint32_t cls = partition_.ranks.of[rank];
+    if (out.size() + first[cls + 1] - first[cls] > options_.max_intervals) {
+      refuse_intervals();
+    }
+    for (std::size_t i = first[cls]; i < first[cls + 1]; ++i) {
+      out.push_back(intervals_[i]);
+      out.back().rank = RankId{rank};
+    }
+  }
+  return out;
+}
+
+void Simulation::refuse_intervals() const {
+  throw UnsupportedError(
+      fmt::format("the timeline has more than {} operations, too many to record; use fewer ranks or "
+                  "micro-batches, name some with --trace-ranks, or leave out --trace",
+                  options_.max_intervals));
 }
 
 const PathParts& Simulation::path_of(std::uint32_t cls) const {
@@ -466,9 +549,8 @@ Timeline execute(const program::Programs& programs,
                  const Placement& placement,
                  const routing::Router& router,
                  const compute::Model& compute,
-                 const Partition& partition,
                  const ExecutorOptions& options) {
-  return Simulation(programs, router, partition, placement, compute, options).run();
+  return Simulation(programs, router, placement, compute, options).run();
 }
 
 }  // namespace stepcast::replay

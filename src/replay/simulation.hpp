@@ -11,6 +11,7 @@
 #include "replay/accounting.hpp"
 #include "replay/compiled.hpp"
 #include "replay/executor.hpp"
+#include "replay/folding.hpp"
 #include "replay/wiring.hpp"
 
 // Internal to replay/: the state of one run.
@@ -27,6 +28,7 @@ struct StreamState {
   bool computing = false;   ///< ... and is a compute operation (speed faults apply)
   bool in_flight = false;   ///< ... and counts as in progress for the accounting
   bool finished = false;
+  bool chain_of_dependency = false;   ///< `path` came from a dependency of the head
   std::uint32_t next_dependency = 0;  ///< dependencies of the head before this one hold
   std::uint32_t next_waiter = kNone;  ///< list of streams that wait for the same signal
   std::uint32_t generation = 0;       ///< of the compute completion event
@@ -44,6 +46,8 @@ struct StreamState {
 struct Signal {
   std::uint64_t count = 0;
   std::uint32_t waiter = kNone;  ///< first waiting stream
+  std::uint32_t recent = 0;      ///< chain of `raised_at`, in recent_paths_
+  std::int64_t raised_at = -1;   ///< last raise; kept for signals that join with others only
 };
 
 struct ClassState {
@@ -79,8 +83,7 @@ struct Instance {
 
 /// Instances of one site that have not finished, in order of their sequence.
 struct SiteState {
-  std::vector<std::uint32_t> posted;  ///< arrivals so far, by member
-  std::vector<std::uint32_t> open;    ///< instance by sequence - base; kNone = finished
+  std::vector<std::uint32_t> open;  ///< instance by sequence - base; kNone = finished
   std::uint32_t base = 0;
 };
 
@@ -89,7 +92,6 @@ class Simulation {
  public:
   Simulation(const program::Programs& programs,
              const routing::Router& router,
-             const Partition& partition,
              const Placement& placement,
              const compute::Model& compute,
              const ExecutorOptions& options);
@@ -114,6 +116,7 @@ class Simulation {
   void finish_head(std::uint32_t stream);
   void next_instruction(StreamState& stream);
   void raise(std::uint32_t cls, std::uint32_t signal, const PathParts& path, std::int64_t path_total);
+  static void take_chain(StreamState& stream, const PathParts& path, std::int64_t path_total);
   void schedule_compute(std::uint32_t stream);
   void apply_fault(std::uint32_t fault, bool begins);
   void drain();
@@ -123,6 +126,10 @@ class Simulation {
 
   // Exchanges (exchanges.cpp).
   void arrive(std::uint32_t stream, std::uint32_t operation);
+  void take_longest_chain(Instance& instance, std::uint32_t arrival) const;
+  [[nodiscard]] std::int64_t offset_of(const Exchange& exchange, std::uint32_t member) const {
+    return exchange.offsets == kNone ? 0 : wiring_.offsets[exchange.offsets][member];
+  }
   void start_instance(std::uint32_t instance);
   void start_transfer(std::uint32_t instance);
   void transferred(std::uint32_t instance);
@@ -148,17 +155,20 @@ class Simulation {
   [[nodiscard]] std::string stall_text() const;
 
   [[nodiscard]] Timeline collect();
+  [[nodiscard]] std::vector<TierUse> tier_use(TimePoint end) const;
+  [[nodiscard]] std::vector<Interval> by_rank();
+  [[noreturn]] void refuse_intervals() const;
   [[nodiscard]] const PathParts& path_of(std::uint32_t cls) const;
 
   const program::Programs& programs_;
   const routing::Router& router_;
-  const Partition& partition_;
   const ExecutorOptions& options_;
   std::vector<CompiledProgram> compiled_;
   network::FlowNetwork network_;
+  Partition partition_;
   Wiring wiring_;
   engine::EventQueue queue_;
-  Accounting accounting_;
+  Accounting accounting_{0};
   std::int64_t now_ = 0;
 
   std::vector<ClassState> classes_;
@@ -168,6 +178,10 @@ class Simulation {
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> free_instances_;
   std::vector<SiteState> sites_;
+  std::vector<std::uint32_t> posted_;  ///< arrivals so far, by member of Wiring
+  std::vector<PathParts> recent_paths_;  ///< chains of signals raised at recent_at_
+  std::int64_t recent_at_ = -1;
+  std::vector<bool> record_class_;  ///< by class, when the timeline is recorded
   std::vector<network::Completion> completions_;
   std::vector<bool> fault_active_;
   std::vector<std::pair<std::int64_t, PathParts>> launch_paths_;  ///< of launch signals under way
@@ -175,7 +189,8 @@ class Simulation {
   IdVector<ClassId, TimePoint> finish_;
   std::vector<Interval> intervals_;
   Fingerprint fingerprint_;
-  std::uint64_t operations_ = 0;
+  std::uint64_t operations_ = 0;  ///< of all ranks
+  std::uint64_t executed_ = 0;    ///< of representatives
   std::uint32_t open_classes_ = 0;
   std::vector<GpuId> gpu_of_;  ///< by class
 };

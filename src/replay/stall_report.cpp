@@ -24,7 +24,7 @@ std::string Simulation::describe_operation(const StreamState& stream, std::uint3
   } else if (op.label != program::Operation::kNone) {
     id = fmt::format("{} \"{}\"", operation, program.labels[op.label].name);
   }
-  return fmt::format("rank {}, operation {} ({}{})", partition_.representative[ClassId{stream.cls}].index(),
+  return fmt::format("rank {}, operation {} ({}{})", partition_.ranks.representative[stream.cls],
                      id, program::name_of(op.kind), where);
 }
 
@@ -38,7 +38,7 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
     return fmt::format("waits for its own {}", describe_operation(stream, before));
   }
   const Endpoint& endpoint = wiring_.endpoints[stream.cls][wiring_.endpoint_index[cls.program][operation]];
-  const Site& site = wiring_.sites[endpoint.site];
+  const SiteClass& site = wiring_.sites[endpoint.site];
   const SiteState& state = sites_[endpoint.site];
   for (const std::uint32_t index : state.open) {
     if (index == kNone) {
@@ -60,8 +60,9 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
     }
     if (site.kind == Site::Kind::kMessages) {
       return endpoint.member == 0 ? fmt::format("waits for rank {} to receive message {} (tag {})",
-                                                site.receiver, instance.sequence + 1, site.tag)
-                                  : fmt::format("waits for rank {} to send message {} (tag {})", site.sender,
+                                                wiring_.member_rank[site.first_member + 1],
+                                                instance.sequence + 1, site.tag)
+                                  : fmt::format("waits for rank {} to send message {} (tag {})", wiring_.member_rank[site.first_member],
                                                 instance.sequence + 1, site.tag);
     }
     std::string missing;
@@ -69,7 +70,7 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
     for (std::uint32_t member = 0; member < site.members && shown < 8; ++member) {
       if (!here[member]) {
         missing += fmt::format("{}{}", shown == 0 ? "" : ", ",
-                               partition_.representative[site.classes[member]].index());
+                               wiring_.member_rank[site.first_member + member]);
         ++shown;
       }
     }

@@ -4,20 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "collective/collective.hpp"
 #include "network/flow_network.hpp"
 #include "program/program.hpp"
 #include "replay/compiled.hpp"
-#include "replay/executor.hpp"
 #include "replay/partition.hpp"
-#include "routing/router.hpp"
+#include "replay/sites.hpp"
 
-// Internal to replay/: where operations meet (groups, message channels, storage), and what each costs.
+// Internal to replay/: the sites and resources of a partition, as the executor uses them.
 namespace stepcast::replay {
-
-/// Who must have arrived before an exchange starts: all, or of a message its sender alone (eager). The
-/// transfers of a stepped collective start each when its own two ends are there.
-enum class Entry : std::uint8_t { kAll, kSender };
 
 /// Steps of an exchange that is played step by step, with dependencies turned around.
 struct StepPlan {
@@ -38,29 +32,26 @@ struct StepPlan {
 
 /// One priced exchange: what an instance of it does in the network.
 struct Exchange {
-  std::string name;  ///< "all_reduce of 1048576 bytes"
   ShapeId shape;
   std::int64_t work = 0;
   std::int64_t payload = 0;  ///< of the work, bytes that are moved
   std::int64_t latency_ps = 0;
-  std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked
-  Entry entry = Entry::kAll;
-  std::vector<std::int64_t> offset_ps;  ///< by site member; empty = 0
-  std::uint32_t plan = kNone;           ///< index of a StepPlan
+  std::int64_t fixed_ps = -1;   ///< recorded duration: the network is not asked
   std::int64_t bytes = 0;
-  std::uint32_t form = 0;  ///< equal forms may meet (kind, bytes, root)
+  std::uint32_t offsets = kNone;  ///< index into Wiring::offsets: by member, ps
+  std::uint32_t plan = kNone;     ///< index of a StepPlan
+  std::uint32_t form = 0;         ///< equal forms may meet (kind, bytes, root)
+  std::uint32_t spec = 0;         ///< CallSpec
+  Entry entry = Entry::kAll;
 };
 
-/// Where instances of exchanges are matched in order: a group, a message channel, or one rank alone.
-struct Site {
-  enum class Kind : std::uint8_t { kGroup, kMessages, kAlone };
-  Kind kind = Kind::kAlone;
+/// A class of sites. Its members are ranks of one class that come to it in the same role.
+struct SiteClass {
+  Site::Kind kind = Site::Kind::kAlone;
+  std::uint32_t group = kNone;  ///< GroupId of the representative, of kGroup
+  std::uint32_t tag = 0;        ///< of kMessages
+  std::uint32_t first_member = 0;
   std::uint32_t members = 1;
-  std::uint32_t group = kNone;  ///< GroupId of kGroup
-  std::uint32_t sender = 0;     ///< rank, of kMessages
-  std::uint32_t receiver = 0;
-  std::uint32_t tag = 0;
-  std::vector<ClassId> classes;  ///< by member
 };
 
 /// What a communication operation of a class refers to.
@@ -70,24 +61,29 @@ struct Endpoint {
   std::uint32_t exchange = kNone;
 };
 
-/// Everything priced before the run.
+/// Everything that the run needs of the sites.
 struct Wiring {
-  std::vector<Site> sites;
+  std::vector<SiteClass> sites;
+  std::vector<std::uint32_t> member_rank;  ///< by member of all sites: a rank of the representative site
   std::vector<Exchange> exchanges;
+  std::vector<std::vector<std::int64_t>> offsets;
   std::vector<StepPlan> plans;
+  std::vector<CallSpec> specs;
   std::vector<std::vector<std::uint32_t>> endpoint_index;  ///< by program, by operation: dense index or kNone
   std::vector<std::vector<Endpoint>> endpoints;            ///< by class, by dense index
+  /// Resource class (= ResourceId of the network) by resource of the router; Classes::kNone = unused.
+  std::vector<std::uint32_t> resource_class;
+  std::vector<std::uint32_t> resource_representative;  ///< by class
+  std::vector<std::uint32_t> resource_count;           ///< by class
+
+  [[nodiscard]] std::string name_of(const Exchange& exchange) const;
 };
 
-/// Resolves every group, channel and storage access of the representatives and prices it on the
-/// fabric. Adds shapes to `network`, whose resources must be those of the router. Throws
-/// UnsupportedError for collectives without algorithm.
+/// Adds the resource classes and the shapes of all exchanges to an empty network.
 [[nodiscard]] Wiring wire(const program::Programs& programs,
-                          const Placement& placement,
-                          const routing::Router& router,
+                          const Sites& sites,
                           const Partition& partition,
-                          const std::vector<CompiledProgram>& compiled,
-                          collective::Form form,
+                          const routing::Router& router,
                           network::FlowNetwork& network);
 
 }  // namespace stepcast::replay

@@ -104,8 +104,7 @@ void write_chrome_trace(const replay::Run& run, const std::string& path) {
     first = false;
   };
   for (const replay::Interval& interval : run.result.timeline.intervals) {
-    // One class per rank: the class is the rank.
-    const std::uint32_t rank = interval.rank_class.index();
+    const std::uint32_t rank = interval.rank.index();
     const program::Program& program = run.programs.programs[run.programs.program_of[rank]];
     if (ranks.insert(rank).second) {
       event(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})", rank,

@@ -36,6 +36,7 @@ void run(const ReplayArguments& arguments) {
   options.fidelity = arguments.common.fidelity;
   options.routing = arguments.common.routing;
   options.seed = arguments.common.seed;
+  options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
   options.form = steps_wanted(arguments.common) ? collective::Form::kSteps : collective::Form::kCoupled;
   options.record_timeline = !arguments.trace.empty();
   config::Diagnostics diagnostics;

@@ -78,7 +78,7 @@ std::string write(const replay::Result& result) {
   }
   out["folding"] = Json{{"ranks", result.timeline.ranks},
                         {"classes", result.timeline.classes},
-                        {"audit", "one class per rank: nothing to audit"}};
+                        {"audit", result.timeline.audit}};
   Json& uncertainty = out["uncertainty"] = Json::object();
   if (result.uncertainty.relative > 0) {
     uncertainty["lower_s"] = result.step_time_s * (1 - result.uncertainty.relative);
