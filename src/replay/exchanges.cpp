@@ -278,8 +278,7 @@ std::string Simulation::describe_mismatch(std::uint32_t index,
   return fmt::format(
       "{} does {} where {} does {}; the {} members of one exchange must agree in kind and bytes",
       describe_operation(second, head_operation(second)), wiring_.name_of(wiring_.exchanges[exchange]),
-      describe_operation(first, head_operation(first)),
-      wiring_.name_of(wiring_.exchanges[instance.exchange]),
+      describe_operation(first, head_operation(first)), wiring_.name_of(wiring_.exchanges[instance.exchange]),
       wiring_.sites[instance.site].members);
 }
 

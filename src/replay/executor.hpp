@@ -75,6 +75,7 @@ struct ExecutorOptions {
   Fold fold = Fold::kAuto;
   bool record_timeline = false;
   std::vector<std::uint32_t> record_ranks;   ///< which ranks to record; empty = all
+  bool record_resources = false;             ///< fill Timeline::resource_bytes
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
 };
 
@@ -87,7 +88,8 @@ struct Timeline {
   IdVector<ClassId, TimePoint> finish;               ///< by class
   IdVector<ClassId, Duration> busy;                  ///< compute time by class
   std::vector<TierUse> tiers;
-  std::vector<Interval> intervals;  ///< by rank, then time; when recorded
+  std::vector<Interval> intervals;     ///< by rank, then time; when recorded
+  std::vector<Int128> resource_bytes;  ///< by ResourceId of the router; when recorded
   std::uint64_t fingerprint = 0;
   std::uint64_t operations = 0;  ///< of all ranks
   std::uint64_t executed = 0;    ///< of representatives of classes: what was simulated

@@ -83,7 +83,8 @@ void refine_once(const Sites& sites, Colours& colours) {
     colours.ranks[rank] = mix(mix(colours.ranks[rank], kRankSalt), rank_sum[rank]);
   }
   for (std::size_t resource = 0; resource < resource_sum.size(); ++resource) {
-    colours.resources[resource] = mix(mix(colours.resources[resource], kResourceSalt), resource_sum[resource]);
+    colours.resources[resource] =
+        mix(mix(colours.resources[resource], kResourceSalt), resource_sum[resource]);
   }
 }
 
@@ -96,8 +97,7 @@ Partition refine(const Sites& sites, Colours& colours) {
     partition.ranks = classes_of(colours.ranks);
     partition.sites = classes_of(colours.sites);
     partition.resources = classes_of(colours.resources, unused);
-    const std::size_t count =
-        partition.ranks.count() + partition.sites.count() + partition.resources.count();
+    const std::size_t count = partition.ranks.count() + partition.sites.count() + partition.resources.count();
     if (count == before) {
       return partition;
     }

@@ -446,6 +446,11 @@ Timeline Simulation::collect() {
     }
   }
   timeline.tiers = tier_use(timeline.end);
+  if (options_.record_resources) {
+    for (const std::uint32_t cls : wiring_.resource_class) {
+      timeline.resource_bytes.push_back(cls == Classes::kNone ? 0 : network_.bytes(ResourceId{cls}));
+    }
+  }
   timeline.intervals = by_rank();
   timeline.fingerprint = fingerprint_.value();
   timeline.operations = operations_;

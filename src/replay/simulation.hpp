@@ -178,7 +178,7 @@ class Simulation {
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> free_instances_;
   std::vector<SiteState> sites_;
-  std::vector<std::uint32_t> posted_;  ///< arrivals so far, by member of Wiring
+  std::vector<std::uint32_t> posted_;    ///< arrivals so far, by member of Wiring
   std::vector<PathParts> recent_paths_;  ///< chains of signals raised at recent_at_
   std::int64_t recent_at_ = -1;
   std::vector<bool> record_class_;  ///< by class, when the timeline is recorded

@@ -131,8 +131,9 @@ class Resolver {
     std::string words;
     if (op.kind == OpKind::kCollective) {
       const program::CollectiveDetail& detail = program.collectives[op.detail];
-      spec.request = {detail.kind,      Bytes(op.bytes),                op.dtype,       detail.root,
-                      detail.algorithm, protocol_hint(detail.protocol), detail.channels};
+      spec.request = {detail.kind,    Bytes(op.bytes),  op.dtype,
+                      detail.root,    detail.algorithm, protocol_hint(detail.protocol),
+                      detail.channels};
       spec.meaning = op.meaning;
       words = detail.algorithm;
     } else if (op.kind == OpKind::kStorage) {
@@ -146,10 +147,11 @@ class Resolver {
       }
     }
     const collective::Request& request = spec.request;
-    const auto key = std::make_tuple(
-        static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes, static_cast<int>(request.dtype),
-        request.root, words, request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
-        static_cast<int>(spec.meaning), spec.eager, spec.write, spec.target, fixed);
+    const auto key =
+        std::make_tuple(static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
+                        static_cast<int>(request.dtype), request.root, words,
+                        request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
+                        static_cast<int>(spec.meaning), spec.eager, spec.write, spec.target, fixed);
     const auto [found, fresh] = spec_number_.try_emplace(key, static_cast<std::uint32_t>(out_.specs.size()));
     if (fresh) {
       out_.specs.push_back(spec);
@@ -208,8 +210,8 @@ class Resolver {
       const auto& operations = programs_.programs[program].operations;
       for (std::uint32_t op = 0; op < operations.size(); ++op) {
         const std::uint32_t spec = out_.spec_of[program][op];
-        if (spec != kNone && seen.try_emplace({spec, operations[op].target,
-                                               static_cast<int>(operations[op].kind)}).second) {
+        if (spec != kNone &&
+            seen.try_emplace({spec, operations[op].target, static_cast<int>(operations[op].kind)}).second) {
           wishes_[program].push_back(op);
         }
       }
@@ -320,9 +322,10 @@ class Resolver {
                            wish.request.kind == collective::Kind::kReduceScatter;
       if (wish.meaning == program::BytesMeaning::kPerRank && gathers &&
           __builtin_mul_overflow(call.bytes, std::int64_t{size}, &call.bytes)) {
-        throw InputError(fmt::format("{} of {} bytes per rank in a group of {}: too many bytes for one "
-                                     "collective; give fewer",
-                                     collective::name_of(wish.request.kind), wish.request.bytes.count(), size));
+        throw InputError(
+            fmt::format("{} of {} bytes per rank in a group of {}: too many bytes for one "
+                        "collective; give fewer",
+                        collective::name_of(wish.request.kind), wish.request.bytes.count(), size));
       }
       out_.calls.push_back(call);
       if (call.fixed_ps < 0) {
@@ -466,9 +469,9 @@ class Resolver {
     std::vector<std::int64_t> key{static_cast<std::int64_t>(site.kind), site.member_count, site.tag};
     bool stepped = false;
     for (const Call& call : out_.calls_of(site)) {
-      key.insert(key.end(), {call.spec, call.bytes, call.work, call.payload, call.latency_ps, call.fixed_ps,
-                             bits(call.cap), call.divisor, call.fairness, static_cast<int>(call.entry),
-                             call.vector});
+      key.insert(key.end(),
+                 {call.spec, call.bytes, call.work, call.payload, call.latency_ps, call.fixed_ps,
+                  bits(call.cap), call.divisor, call.fairness, static_cast<int>(call.entry), call.vector});
       if (call.transfers != kNone) {
         stepped = true;
         append_transfers(out_.stepped[call.transfers], key);
@@ -609,8 +612,8 @@ Sites::Way Sites::way(const program::Programs& programs, std::uint32_t rank, std
   way.call = site.first_call;
   while (calls[way.call].spec != spec) {
     ++way.call;
-    STEPCAST_CHECK(way.call < site.first_call + site.call_count, "rank {}, operation {}: a call without price",
-                   rank, operation);
+    STEPCAST_CHECK(way.call < site.first_call + site.call_count,
+                   "rank {}, operation {}: a call without price", rank, operation);
   }
   return way;
 }

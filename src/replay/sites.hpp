@@ -27,10 +27,10 @@ struct CallSpec {
   program::OpKind kind = program::OpKind::kCollective;
   collective::Request request;  ///< of collectives; `bytes` also of messages and storage
   program::BytesMeaning meaning = program::BytesMeaning::kWholeBuffer;
-  bool eager = false;           ///< sends
-  bool write = false;           ///< storage
-  std::uint32_t target = 0;     ///< tag of a message, storage system
-  std::int64_t fixed_ps = -1;   ///< recorded duration: the network is not asked
+  bool eager = false;          ///< sends
+  bool write = false;          ///< storage
+  std::uint32_t target = 0;    ///< tag of a message, storage system
+  std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked
 };
 
 /// A CallSpec at a site: its price.
@@ -54,8 +54,8 @@ struct Call {
 struct Site {
   enum class Kind : std::uint8_t { kGroup, kMessages, kAlone };
   Kind kind = Kind::kAlone;
-  std::uint32_t group = kNone;   ///< of kGroup: index of GroupId
-  std::uint32_t tag = 0;         ///< of kMessages
+  std::uint32_t group = kNone;  ///< of kGroup: index of GroupId
+  std::uint32_t tag = 0;        ///< of kMessages
   std::uint32_t first_member = 0;
   std::uint32_t member_count = 0;
   std::uint32_t first_call = 0;
@@ -123,10 +123,11 @@ struct Sites {
       return static_cast<std::size_t>(mix((std::uint64_t{key.sender} << 32U) | key.receiver, key.tag));
     }
   };
-  std::vector<std::uint32_t> group_site;  ///< by group
+  std::vector<std::uint32_t> group_site;                                             ///< by group
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> groups_of_rank;  ///< group, member index
-  std::unordered_map<ChannelKey, std::uint32_t, ChannelHash> channel_site;   ///< looked up only
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> alone_site;  ///< rank, spec, peer
+  std::unordered_map<ChannelKey, std::uint32_t, ChannelHash> channel_site;           ///< looked up only
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+      alone_site;  ///< rank, spec, peer
 };
 
 /// Finds and prices every site. `fixed_ps` of operations come from the compiled programs. Throws

@@ -24,8 +24,8 @@ std::string Simulation::describe_operation(const StreamState& stream, std::uint3
   } else if (op.label != program::Operation::kNone) {
     id = fmt::format("{} \"{}\"", operation, program.labels[op.label].name);
   }
-  return fmt::format("rank {}, operation {} ({}{})", partition_.ranks.representative[stream.cls],
-                     id, program::name_of(op.kind), where);
+  return fmt::format("rank {}, operation {} ({}{})", partition_.ranks.representative[stream.cls], id,
+                     program::name_of(op.kind), where);
 }
 
 std::string Simulation::describe_wait(const StreamState& stream) const {
@@ -59,18 +59,18 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
              "would last beyond the range of 106 days";
     }
     if (site.kind == Site::Kind::kMessages) {
-      return endpoint.member == 0 ? fmt::format("waits for rank {} to receive message {} (tag {})",
-                                                wiring_.member_rank[site.first_member + 1],
-                                                instance.sequence + 1, site.tag)
-                                  : fmt::format("waits for rank {} to send message {} (tag {})", wiring_.member_rank[site.first_member],
-                                                instance.sequence + 1, site.tag);
+      return endpoint.member == 0
+                 ? fmt::format("waits for rank {} to receive message {} (tag {})",
+                               wiring_.member_rank[site.first_member + 1], instance.sequence + 1, site.tag)
+                 : fmt::format("waits for rank {} to send message {} (tag {})",
+                               wiring_.member_rank[site.first_member], instance.sequence + 1, site.tag);
     }
     std::string missing;
     std::size_t shown = 0;
     for (std::uint32_t member = 0; member < site.members && shown < 8; ++member) {
       if (!here[member]) {
-        missing += fmt::format("{}{}", shown == 0 ? "" : ", ",
-                               wiring_.member_rank[site.first_member + member]);
+        missing +=
+            fmt::format("{}{}", shown == 0 ? "" : ", ", wiring_.member_rank[site.first_member + member]);
         ++shown;
       }
     }

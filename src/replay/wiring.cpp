@@ -83,8 +83,8 @@ class Wirer {
     std::vector<std::uint32_t> place;  // by member of the representative
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;  // by rank class and role
     for (const Member& member : sites_.members_of(site)) {
-      const auto [found, fresh] = number.try_emplace(
-          {partition_.ranks.of[member.rank], member.role}, static_cast<std::uint32_t>(number.size()));
+      const auto [found, fresh] = number.try_emplace({partition_.ranks.of[member.rank], member.role},
+                                                     static_cast<std::uint32_t>(number.size()));
       if (fresh) {
         out_.member_rank.push_back(member.rank);
         member_role_.push_back(member.role);
@@ -142,11 +142,8 @@ class Wirer {
     return found->second;
   }
 
-  ShapeId add_shape(std::uint32_t cls,
-                    std::uint32_t vector,
-                    std::uint32_t divisor,
-                    std::uint32_t fairness,
-                    double cap) {
+  ShapeId add_shape(
+      std::uint32_t cls, std::uint32_t vector, std::uint32_t divisor, std::uint32_t fairness, double cap) {
     network::Shape shape;
     shape.demands = demands_[first_vector_[cls] + vector];
     shape.divisor = divisor;
@@ -159,7 +156,8 @@ class Wirer {
   /// The shape of a coupled call; calls of one site that load the fabric alike share theirs.
   ShapeId shape_of(std::uint32_t cls, const Call& call) {
     for (const auto& [other, shape] : own_shapes_) {
-      if (other->vector == call.vector && other->divisor == call.divisor && other->fairness == call.fairness &&
+      if (other->vector == call.vector && other->divisor == call.divisor &&
+          other->fairness == call.fairness &&
           std::bit_cast<std::uint64_t>(other->cap) == std::bit_cast<std::uint64_t>(call.cap)) {
         return shape;
       }
@@ -255,9 +253,9 @@ class Wirer {
   const routing::Router& router_;
   network::FlowNetwork& network_;
   Wiring out_;
-  std::vector<std::uint32_t> first_vector_;             // by class of site
-  std::vector<std::vector<network::Demand>> demands_;   // by demand vector of all classes
-  std::vector<std::uint32_t> first_exchange_;           // by class of site
+  std::vector<std::uint32_t> first_vector_;            // by class of site
+  std::vector<std::vector<network::Demand>> demands_;  // by demand vector of all classes
+  std::vector<std::uint32_t> first_exchange_;          // by class of site
   std::vector<std::uint32_t> place_;        // by member of Sites: member of the class, of representatives
   std::vector<std::uint32_t> member_role_;  // by member of all classes
   std::vector<std::pair<const Call*, ShapeId>> own_shapes_;  // of the class that is being added

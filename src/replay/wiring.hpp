@@ -36,7 +36,7 @@ struct Exchange {
   std::int64_t work = 0;
   std::int64_t payload = 0;  ///< of the work, bytes that are moved
   std::int64_t latency_ps = 0;
-  std::int64_t fixed_ps = -1;   ///< recorded duration: the network is not asked
+  std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked
   std::int64_t bytes = 0;
   std::uint32_t offsets = kNone;  ///< index into Wiring::offsets: by member, ps
   std::uint32_t plan = kNone;     ///< index of a StepPlan

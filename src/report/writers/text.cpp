@@ -117,11 +117,11 @@ std::string write(const replay::Result& result) {
   for (const std::string& note : result.notes) {
     out += fmt::format("\n  note: {}", note);
   }
-  out += fmt::format(
-      "{}\n  {} ranks in {} classes (audit: {}), {} operations, fingerprint {:016x}\n",
-      result.notes.empty() ? "" : "\n", format_count(result.timeline.ranks),
-      format_count(result.timeline.classes), result.timeline.audit,
-      format_count(static_cast<double>(result.timeline.operations)), result.timeline.fingerprint);
+  out +=
+      fmt::format("{}\n  {} ranks in {} classes (audit: {}), {} operations, fingerprint {:016x}\n",
+                  result.notes.empty() ? "" : "\n", format_count(result.timeline.ranks),
+                  format_count(result.timeline.classes), result.timeline.audit,
+                  format_count(static_cast<double>(result.timeline.operations)), result.timeline.fingerprint);
   return out;
 }
 
