@@ -9,6 +9,17 @@
 #include "report/output_file.hpp"
 
 namespace stepcast::app {
+namespace {
+
+bool auto_or_off(std::string_view option, const std::string& value) {
+  const std::vector<std::string> known{"auto", "off"};
+  if (value != known[0] && value != known[1]) {
+    throw InputError(fmt::format("unknown {} \"{}\"; {}", option, value, suggest(value, known)));
+  }
+  return value == known[0];
+}
+
+}  // namespace
 
 void add_output_options(CLI::App& command, CommonOptions& options, const std::string& formats) {
   command.add_option("--format", options.format, formats)->capture_default_str();
@@ -35,6 +46,10 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       .add_option("--fold", options.fold,
                   "run one representative of ranks that behave the same, or every rank: auto|off")
       ->capture_default_str();
+  command
+      .add_option("--steady-state", options.steady_state,
+                  "count the repetitions of a steady state, or simulate them: auto|off (same results)")
+      ->capture_default_str();
   command.add_option("--seed", options.seed, "seed of hashed routing")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -50,11 +65,11 @@ void deliver(const std::string& text, const CommonOptions& options) {
 }
 
 bool fold_wanted(const CommonOptions& options) {
-  const std::vector<std::string> known{"auto", "off"};
-  if (options.fold != known[0] && options.fold != known[1]) {
-    throw InputError(fmt::format("unknown --fold \"{}\"; {}", options.fold, suggest(options.fold, known)));
-  }
-  return options.fold == known[0];
+  return auto_or_off("--fold", options.fold);
+}
+
+bool steady_state_wanted(const CommonOptions& options) {
+  return auto_or_off("--steady-state", options.steady_state);
 }
 
 bool steps_wanted(const CommonOptions& options) {

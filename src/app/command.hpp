@@ -17,6 +17,7 @@ struct CommonOptions {
   std::string routing = "balanced";
   std::string lowering = "coupled";
   std::string fold = "auto";
+  std::string steady_state = "auto";
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0 = all cores
   std::string format = "text";
@@ -27,7 +28,7 @@ struct CommonOptions {
 
 /// Adds --format --output --quiet to a command; `formats` is shown in the help.
 void add_output_options(CLI::App& command, CommonOptions& options, const std::string& formats);
-/// Adds --set --ranks --fidelity --routing --lowering --fold --seed --profile.
+/// Adds --set --ranks --fidelity --routing --lowering --fold --steady-state --seed --profile.
 void add_run_options(CLI::App& command, CommonOptions& options);
 
 /// Prints a text to standard output, or writes it to --output (whole or not at all).
@@ -38,6 +39,9 @@ void deliver(const std::string& text, const CommonOptions& options);
 
 /// --fold: auto folds ranks that behave the same, off runs every rank; unknown -> InputError.
 [[nodiscard]] bool fold_wanted(const CommonOptions& options);
+
+/// --steady-state: auto counts repetitions, off simulates them; unknown -> InputError.
+[[nodiscard]] bool steady_state_wanted(const CommonOptions& options);
 
 /// Each command adds itself; its exit code is stored in `exit_code` when it ran.
 void add_predict(CLI::App& app, int& exit_code);

@@ -1,5 +1,7 @@
 #include "engine/event_queue.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "engine/heap.hpp"
 
@@ -42,16 +44,43 @@ Event EventQueue::pop() {
     heap_sink(heap_, 0, last, Before{}, kNobodyCares);
   }
   now_ = TimePoint::from_start(Duration::from_ps(lowest.at));
+  return unpacked(lowest);
+}
+
+Event EventQueue::unpacked(const Packed& packed) {
   Event event;
-  event.key = {.at = now_,
-               .priority = static_cast<Priority>(lowest.rank >> 40),
-               .kind = static_cast<std::uint8_t>(lowest.rank >> 32),
-               .operation = static_cast<std::uint32_t>(lowest.rank),
-               .colour = lowest.colour,
-               .sequence = lowest.sequence};
-  event.first = lowest.first;
-  event.second = lowest.second;
+  event.key = {.at = TimePoint::from_start(Duration::from_ps(packed.at)),
+               .priority = static_cast<Priority>(packed.rank >> 40),
+               .kind = static_cast<std::uint8_t>(packed.rank >> 32),
+               .operation = static_cast<std::uint32_t>(packed.rank),
+               .colour = packed.colour,
+               .sequence = packed.sequence};
+  event.first = packed.first;
+  event.second = packed.second;
   return event;
+}
+
+std::vector<Event> EventQueue::in_order() const {
+  std::vector<Packed> sorted = heap_;
+  std::sort(sorted.begin(), sorted.end(), Before{});
+  std::vector<Event> events;
+  events.reserve(sorted.size());
+  for (const Packed& packed : sorted) {
+    events.push_back(unpacked(packed));
+  }
+  return events;
+}
+
+void EventQueue::shift(Duration by, std::uint8_t fixed) {
+  STEPCAST_CHECK(by >= Duration{}, "shift by {} ps", by.ps());
+  now_ = now_ + by;
+  for (Packed& packed : heap_) {
+    if (static_cast<std::uint8_t>(packed.rank >> 32) != fixed) {
+      packed.at += by.ps();
+    }
+    STEPCAST_CHECK(packed.at >= now_.ps(), "a shift passes an event at {} ps", packed.at);
+  }
+  std::sort(heap_.begin(), heap_.end(), Before{});  // a sorted list is a heap
 }
 
 }  // namespace stepcast::engine

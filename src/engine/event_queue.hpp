@@ -48,6 +48,11 @@ class EventQueue {
   [[nodiscard]] TimePoint next_time() const;
   /// Removes and returns the next event; the clock moves to it. REQUIRES: !empty().
   Event pop();
+  /// All events, in their order.
+  [[nodiscard]] std::vector<Event> in_order() const;
+  /// Moves the clock and every event but those of kind `fixed` later. REQUIRES: by >= 0, and no event of
+  /// kind `fixed` comes before the new time.
+  void shift(Duration by, std::uint8_t fixed);
   /// Time of the last event popped.
   [[nodiscard]] TimePoint now() const { return now_; }
   /// Events scheduled so far.
@@ -75,6 +80,8 @@ class EventQueue {
       return a.colour != b.colour ? a.colour < b.colour : a.sequence < b.sequence;
     }
   };
+
+  [[nodiscard]] static Event unpacked(const Packed& packed);
 
   std::vector<Packed> heap_;
   std::uint64_t sequence_ = 0;

@@ -34,6 +34,13 @@ class CompletionHeap {
     }
   }
 
+  /// Moves every finish later.
+  void shift(std::int64_t by) {
+    for (Entry& entry : entries_) {
+      entry.finish += by;
+    }
+  }
+
   /// Takes the item out when it is in.
   void remove(std::uint32_t item) {
     const std::uint32_t slot = slots_[item];

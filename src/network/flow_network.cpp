@@ -286,6 +286,54 @@ std::uint64_t FlowNetwork::resolves() const {
   return state_->resolves;
 }
 
+std::vector<FlowNetwork::Running> FlowNetwork::all_running() const {
+  const State& s = *state_;
+  STEPCAST_CHECK(!s.changed, "all_running before resolve");
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t index = 0; index < s.activities.size(); ++index) {
+    if (s.activities[index].shape != State::kNone) {
+      order.push_back(index);
+    }
+  }
+  std::sort(order.begin(), order.end(), [&s](std::uint32_t a, std::uint32_t b) {
+    return s.activities[a].ordinal < s.activities[b].ordinal;
+  });
+  std::vector<Running> running;
+  for (const std::uint32_t index : order) {
+    const State::Activity& activity = s.activities[index];
+    running.push_back({ShapeId{activity.shape}, activity.tag, activity.rate, activity.remaining,
+                       s.now - activity.settled,
+                       activity.finish == State::kNever ? -1 : activity.finish - s.now, activity.payload});
+  }
+  return running;
+}
+
+std::vector<Int128> FlowNetwork::finished_payload() const {
+  std::vector<Int128> payload;
+  payload.reserve(state_->shapes.size());
+  for (const State::Shape& shape : state_->shapes) {
+    payload.push_back(shape.finished_work);
+  }
+  return payload;
+}
+
+void FlowNetwork::skip(Duration by, std::span<const Int128> payload) {
+  State& s = *state_;
+  STEPCAST_CHECK(!s.changed && by >= Duration{} && payload.size() == s.shapes.size(),
+                 "skip of {} ps, {} shapes", by.ps(), payload.size());
+  s.now += by.ps();
+  s.finishes.shift(by.ps());
+  for (State::Activity& activity : s.activities) {
+    activity.settled += by.ps();
+    if (activity.finish != State::kNever) {
+      activity.finish += by.ps();
+    }
+  }
+  for (std::size_t shape = 0; shape < payload.size(); ++shape) {
+    s.shapes[shape].finished_work += payload[shape];
+  }
+}
+
 std::vector<ActivityId> FlowNetwork::stalled() const {
   const State& s = *state_;
   std::vector<ActivityId> ids;

@@ -49,6 +49,17 @@ struct Completion {
 /// Deterministic; no allocation per activity in steady state. Not thread-safe.
 class FlowNetwork {
  public:
+  /// A running activity, with times relative to now.
+  struct Running {
+    ShapeId shape;
+    std::uint64_t tag = 0;
+    double rate = 0;
+    double remaining = 0;          ///< when it was settled
+    std::int64_t settled_ago = 0;  ///< ps
+    std::int64_t finishes_in = 0;  ///< ps; -1 = stalled
+    std::int64_t payload = 0;
+  };
+
   FlowNetwork();
   FlowNetwork(FlowNetwork&&) noexcept;
   FlowNetwork& operator=(FlowNetwork&&) noexcept;
@@ -100,6 +111,13 @@ class FlowNetwork {
   /// beyond the range of time. In order of start. REQUIRES: resolved.
   [[nodiscard]] std::vector<ActivityId> stalled() const;
   [[nodiscard]] std::uint64_t tag(ActivityId activity) const;
+  /// What runs, in order of start. REQUIRES: resolved.
+  [[nodiscard]] std::vector<Running> all_running() const;
+  /// Payload moved by finished activities, by shape.
+  [[nodiscard]] std::vector<Int128> finished_payload() const;
+  /// Lets time pass in which what runs stays as it is, relative to now, and `payload` by shape finishes
+  /// (repetitions of a steady state). REQUIRES: resolved.
+  void skip(Duration by, std::span<const Int128> payload);
   /// Activities whose level was computed, summed over all resolves (for --profile).
   [[nodiscard]] std::uint64_t solved_activities() const;
   [[nodiscard]] std::uint64_t resolves() const;

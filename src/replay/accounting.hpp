@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "replay/executor.hpp"
@@ -28,6 +29,39 @@ class Accounting {
   [[nodiscard]] std::int64_t busy(std::uint32_t cls) const {
     return classes_[cls].spent[static_cast<std::size_t>(Activity::kCompute)] +
            classes_[cls].spent[static_cast<std::size_t>(Activity::kOptimizer)];
+  }
+
+  // Steady states: what a class does now, and what repetitions of a period add.
+
+  /// Settles every class up to `now`.
+  void settle_all(std::int64_t now) {
+    for (PerClass& state : classes_) {
+      settle(state, now);
+    }
+  }
+  [[nodiscard]] std::size_t classes() const { return classes_.size(); }
+  /// Operations in progress by activity. REQUIRES: settled.
+  [[nodiscard]] std::span<const std::uint16_t> active(std::uint32_t cls) const {
+    return classes_[cls].active;
+  }
+  [[nodiscard]] const std::array<std::int64_t, kActivities>& spent(std::uint32_t cls) const {
+    return classes_[cls].spent;
+  }
+  [[nodiscard]] std::int64_t nobody_total(std::int64_t now) const { return nobody_computed(now); }
+  /// Adds `times` x `spent` to a class. REQUIRES: settled at the time before the skip.
+  void add_spent(std::uint32_t cls, const std::array<std::int64_t, kActivities>& spent, std::int64_t times) {
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      classes_[cls].spent[i] += spent[i] * times;
+    }
+  }
+  /// All classes are settled at a time later by `by`, of which nobody computed for `nobody`.
+  void skip(std::int64_t by, std::int64_t nobody) {
+    for (PerClass& state : classes_) {
+      state.since += by;
+      state.nobody_at_since += nobody;
+    }
+    nobody_total_ += nobody;
+    nobody_since_ += by;
   }
 
  private:

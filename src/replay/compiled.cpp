@@ -91,7 +91,7 @@ class Compiler {
     }
     for (std::size_t stream = 0; stream < program_.streams.size(); ++stream) {
       out_.streams.emplace_back();
-      emit(stream, 0, static_cast<std::uint32_t>(program_.operations.size()), 0);
+      emit(stream, 0, static_cast<std::uint32_t>(program_.operations.size()), {});
     }
     return std::move(out_);
   }
@@ -192,24 +192,47 @@ class Compiler {
     return *signal;
   }
 
+  /// Loops around an instruction.
+  struct Nest {
+    std::uint8_t depth = 0;
+    std::uint32_t outer_count = 0;
+    std::uint64_t inner_runs = 1;
+    [[nodiscard]] Nest inside(std::uint32_t count) const {
+      return {static_cast<std::uint8_t>(depth + 1), depth == 0 ? count : outer_count,
+              depth == 0 ? 1 : inner_runs * count};
+    }
+  };
+
   /// Emits the instructions of `stream` for operations [first, last); false when there are none.
-  bool emit(std::size_t stream, std::uint32_t first, std::uint32_t last, std::uint8_t depth) {
+  bool emit(std::size_t stream, std::uint32_t first, std::uint32_t last, const Nest& nest) {
     std::vector<Instruction>& out = out_.streams[stream];
     bool any = false;
+    const auto instruction = [&nest](Instruction::Kind kind) {
+      Instruction made;
+      made.kind = kind;
+      made.depth = nest.depth;
+      made.outer_count = nest.outer_count;
+      made.inner_runs = nest.inner_runs;
+      return made;
+    };
     for (std::uint32_t index = first; index < last; ++index) {
       const program::Operation& op = program_.operations[index];
       if (op.kind != OpKind::kRepeat) {
         if (op.stream == stream) {
-          out.push_back({Instruction::Kind::kOperation, depth, index, 0, 0});
+          out.push_back(instruction(Instruction::Kind::kOperation));
+          out.back().operation = index;
           any = true;
         }
         continue;
       }
       const auto count = static_cast<std::uint32_t>(op.bytes);
       const std::size_t begin = out.size();
-      out.push_back({Instruction::Kind::kLoopBegin, depth, 0, 0, count});
-      if (emit(stream, index + 1, index + 1 + op.target, static_cast<std::uint8_t>(depth + 1))) {
-        out.push_back({Instruction::Kind::kLoopEnd, depth, 0, static_cast<std::uint32_t>(begin + 1), count});
+      out.push_back(instruction(Instruction::Kind::kLoopBegin));
+      out.back().count = count;
+      if (emit(stream, index + 1, index + 1 + op.target, nest.inside(count))) {
+        out.push_back(instruction(Instruction::Kind::kLoopEnd));
+        out.back().count = count;
+        out.back().body = static_cast<std::uint32_t>(begin + 1);
         any = true;
       } else {
         out.resize(begin);

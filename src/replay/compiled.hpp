@@ -18,10 +18,12 @@ inline constexpr std::size_t kMaxLoopDepth = 6;
 struct Instruction {
   enum class Kind : std::uint8_t { kOperation, kLoopBegin, kLoopEnd };
   Kind kind = Kind::kOperation;
-  std::uint8_t depth = 0;       ///< loops around it (of a loop edge: outside the loop)
-  std::uint32_t operation = 0;  ///< of kOperation
-  std::uint32_t body = 0;       ///< of kLoopEnd: first instruction of the body
-  std::uint32_t count = 0;      ///< iterations
+  std::uint8_t depth = 0;         ///< loops around it (of a loop edge: outside the loop)
+  std::uint32_t operation = 0;    ///< of kOperation
+  std::uint32_t body = 0;         ///< of kLoopEnd: first instruction of the body
+  std::uint32_t count = 0;        ///< iterations
+  std::uint32_t outer_count = 0;  ///< iterations of the outermost loop around it; 0 = in none
+  std::uint64_t inner_runs = 1;   ///< runs of it in one iteration of that loop
 };
 
 /// A dependency as a counter to wait for: the signal's count must reach

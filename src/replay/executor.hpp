@@ -47,6 +47,7 @@ enum class PathPart : std::uint8_t {
   kOther,
 };
 inline constexpr std::size_t kPathParts = 12;
+using PathParts = std::array<std::int64_t, kPathParts>;  ///< ps
 [[nodiscard]] std::string_view name_of(PathPart part);
 
 /// One executed operation, when the timeline is recorded.
@@ -73,6 +74,7 @@ enum class Fold : std::uint8_t { kAuto, kOff };
 struct ExecutorOptions {
   collective::Form form = collective::Form::kCoupled;
   Fold fold = Fold::kAuto;
+  bool steady_state = true;  ///< count repetitions of a steady state (not while the timeline is recorded)
   bool record_timeline = false;
   std::vector<std::uint32_t> record_ranks;   ///< which ranks to record; empty = all
   bool record_resources = false;             ///< fill Timeline::resource_bytes
@@ -98,8 +100,11 @@ struct Timeline {
   std::uint64_t solved_activities = 0;
   std::uint32_t ranks = 0;
   std::uint32_t classes = 0;
-  RankId last_rank;   ///< lowest rank of last_class
-  std::string audit;  ///< of the folding: "passed", "off", ...
+  std::uint64_t skipped_iterations = 0;  ///< of the longest loop: repetitions of a steady state
+  std::uint32_t skipped_period = 0;      ///< iterations after which the state repeated
+  Duration skipped;                      ///< simulated time of the repetitions
+  RankId last_rank;                      ///< lowest rank of last_class
+  std::string audit;                     ///< of the folding: "passed", "off", ...
 };
 
 /// Executes programs in virtual time. Deterministic. Throws InputError when the programs cannot

@@ -171,6 +171,7 @@ Run run(const topology::Cluster& cluster, program::Programs programs, const Pred
   ExecutorOptions executor;
   executor.form = options.form;
   executor.fold = options.fold;
+  executor.steady_state = options.steady_state;
   executor.record_timeline = options.record_timeline;
   if (options.record_timeline) {
     executor.record_ranks = ranks_to_record(run.programs, options);

@@ -19,6 +19,7 @@ struct PredictOptions {
   std::uint64_t seed = 0;
   collective::Form form = collective::Form::kCoupled;
   Fold fold = Fold::kAuto;
+  bool steady_state = true;
   bool record_timeline = false;
   std::vector<std::uint32_t> trace_ranks;  ///< ranks to record; empty = all up to 64, else one per program
   std::vector<std::uint32_t> gpus;         ///< GPU of each rank; empty = packed from GPU 0

@@ -83,6 +83,7 @@ Timeline Simulation::run() {
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
     ready_.push_back(stream);
   }
+  choose_anchor();
   drain();
   network_.resolve(at(0));
   for (;;) {
@@ -126,6 +127,9 @@ Timeline Simulation::run() {
       } while (queue_.next_time().ps() == now_);
       network_.resolve(at(now_));
     } while (network_.next_completion().ps() == now_);
+    if (steady_.passed && open_classes_ != 0) {
+      at_boundary();
+    }
   }
   if (open_classes_ != 0) {
     throw InputError(stall_text());
@@ -193,6 +197,9 @@ void Simulation::next_instruction(StreamState& stream) {
   if (++stream.iteration[depth] < edge.count) {
     ++stream.linear[depth + 1];
     stream.pc = edge.body;
+    if (depth == 0 && steady_.anchor == static_cast<std::uint32_t>(&stream - streams_.data())) {
+      steady_.passed = true;
+    }
   } else {
     ++stream.pc;
   }
@@ -294,10 +301,11 @@ void Simulation::finish_head(std::uint32_t id) {
   }
   const Instruction& instruction = program.streams[stream.index][stream.pc];
   const std::uint64_t iteration = stream.linear[instruction.depth];
-  std::uint64_t hash = mix(static_cast<std::uint64_t>(stream.head_start), static_cast<std::uint64_t>(now_));
-  hash = mix(hash, (static_cast<std::uint64_t>(cls.program) << 32U) | operation);
-  hash = mix(hash, iteration);
-  fingerprint_.add(hash, partition_.ranks.size[stream.cls]);
+  fingerprint_.add(operation_hash(stream.head_start, now_, cls.program, operation, iteration),
+                   partition_.ranks.size[stream.cls]);
+  if (steady_.recording) {
+    steady_.finished.push_back({id, operation, iteration, instruction.inner_runs, stream.head_start, now_});
+  }
   if (options_.record_timeline && record_class_[stream.cls]) {
     if (intervals_.size() >= options_.max_intervals) {
       refuse_intervals();
@@ -461,6 +469,9 @@ Timeline Simulation::collect() {
   timeline.ranks = programs_.ranks;
   timeline.classes = static_cast<std::uint32_t>(partition_.ranks.count());
   timeline.audit = partition_.audit;
+  timeline.skipped_iterations = skipped_iterations_;
+  timeline.skipped_period = skipped_period_;
+  timeline.skipped = Duration::from_ps(skipped_time_);
   timeline.last_rank = timeline.last_class.valid()
                            ? RankId{partition_.ranks.representative[timeline.last_class.index()]}
                            : RankId{};

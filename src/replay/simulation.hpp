@@ -12,12 +12,11 @@
 #include "replay/compiled.hpp"
 #include "replay/executor.hpp"
 #include "replay/folding.hpp"
+#include "replay/steady_state.hpp"
 #include "replay/wiring.hpp"
 
 // Internal to replay/: the state of one run.
 namespace stepcast::replay {
-
-using PathParts = std::array<std::int64_t, kPathParts>;
 
 /// A stream of a class: where it stands and the longest chain that led there.
 struct StreamState {
@@ -87,6 +86,15 @@ struct SiteState {
   std::uint32_t base = 0;
 };
 
+[[nodiscard]] constexpr std::uint64_t operation_hash(std::int64_t start,
+                                                     std::int64_t end,
+                                                     std::uint32_t program,
+                                                     std::uint32_t operation,
+                                                     std::uint64_t iteration) {
+  const std::uint64_t times = mix(static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(end));
+  return mix(mix(times, (std::uint64_t{program} << 32U) | operation), iteration);
+}
+
 /// Executes compiled programs. One object, one run.
 class Simulation {
  public:
@@ -145,6 +153,22 @@ class Simulation {
                                             std::uint32_t exchange);
   void complete(const network::Completion& completion);
 
+  // Steady states (steady_state.cpp).
+  void choose_anchor();
+  void at_boundary();
+  void forget_period(bool failed);
+  [[nodiscard]] PeriodMarks marks() const;
+  [[nodiscard]] std::vector<std::uint64_t> relative_state() const;
+  void append_path(const PathParts& path, std::vector<std::uint64_t>& out) const;
+  void append_stream(const StreamState& stream, std::vector<std::uint64_t>& out) const;
+  void append_instance(const Instance& instance, std::vector<std::uint64_t>& out) const;
+  void append_event(const engine::Event& event, std::vector<std::uint64_t>& out) const;
+  [[nodiscard]] std::uint64_t name_of_instance(std::uint32_t index) const;
+  [[nodiscard]] bool same_progress() const;
+  [[nodiscard]] std::int64_t periods_ahead(std::int64_t length) const;
+  void repeat_period();
+  void add_repeated_fingerprints(std::int64_t length, std::uint64_t count);
+
   // Words (stall_report.cpp).
   [[nodiscard]] std::string describe_operation(const StreamState& stream, std::uint32_t operation) const;
   [[nodiscard]] std::string describe_wait(const StreamState& stream) const;
@@ -189,6 +213,10 @@ class Simulation {
   IdVector<ClassId, TimePoint> finish_;
   std::vector<Interval> intervals_;
   Fingerprint fingerprint_;
+  SteadyState steady_;
+  std::uint64_t skipped_iterations_ = 0;
+  std::uint32_t skipped_period_ = 0;
+  std::int64_t skipped_time_ = 0;
   std::uint64_t operations_ = 0;  ///< of all ranks
   std::uint64_t executed_ = 0;    ///< of representatives
   std::uint32_t open_classes_ = 0;

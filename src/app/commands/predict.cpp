@@ -31,6 +31,7 @@ replay::PredictOptions predict_options(const PredictArguments& arguments, std::v
   options.routing = arguments.common.routing;
   options.seed = arguments.common.seed;
   options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
+  options.steady_state = steady_state_wanted(arguments.common);
   options.form = steps_wanted(arguments.common) ? collective::Form::kSteps : collective::Form::kCoupled;
   options.gpus = std::move(gpus);
   options.record_timeline = !arguments.trace.empty();

@@ -37,6 +37,7 @@ void run(const ReplayArguments& arguments) {
   options.routing = arguments.common.routing;
   options.seed = arguments.common.seed;
   options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
+  options.steady_state = steady_state_wanted(arguments.common);
   options.form = steps_wanted(arguments.common) ? collective::Form::kSteps : collective::Form::kCoupled;
   options.record_timeline = !arguments.trace.empty();
   config::Diagnostics diagnostics;
