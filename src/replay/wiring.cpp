@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "program/findings.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -102,10 +103,17 @@ class Wirer {
         continue;
       }
       const std::int64_t fixed = compiled_[program_index].operations[index].duration_ps;
-      switch (op.kind) {
-        case OpKind::kCollective: endpoints.push_back(collective(program, op, cls, rank, fixed)); break;
-        case OpKind::kStorage: endpoints.push_back(storage(op, cls, rank, fixed)); break;
-        default: endpoints.push_back(message(op, rank, fixed)); break;
+      try {
+        switch (op.kind) {
+          case OpKind::kCollective: endpoints.push_back(collective(program, op, cls, rank, fixed)); break;
+          case OpKind::kStorage: endpoints.push_back(storage(op, cls, rank, fixed)); break;
+          default: endpoints.push_back(message(op, rank, fixed)); break;
+        }
+      } catch (const UnsupportedError& error) {  // what prices it knows no places
+        config::Diagnostics diagnostics;
+        program::add_unsupported(diagnostics, program, index,
+                                 fmt::format("{}: {}", program::describe(program, index), error.what()), "");
+        diagnostics.throw_if_any();
       }
     }
     out_.endpoints.push_back(std::move(endpoints));
