@@ -25,6 +25,7 @@ constexpr double kSoftmaxBackwardBytes = 9;
 constexpr double kScoreDropoutBytes = 5;
 
 // The dropout beside each residual, and after the embedding, writes its mask and reads it in the backward.
+// Unfused attention: elementwise_passes was fitted on its steps, all with dropout, and contains the masks.
 constexpr double kMaskBytes = 1;
 
 constexpr double kFp8CastBytes = 3;  // read 2, write 1 per element of an fp8 product's operand
@@ -57,7 +58,7 @@ Kernel LayerKernels::pass(double passes) const {
 }
 
 double LayerKernels::dropout_passes() const {
-  return job_.dropout > 0 ? kMaskBytes / kElementBytes : 0;
+  return job_.dropout > 0 && job_.attention == Attention::kFlash ? kMaskBytes / kElementBytes : 0;
 }
 
 void LayerKernels::cast(std::int64_t columns, Kernels& out) const {
