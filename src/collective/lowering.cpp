@@ -53,7 +53,7 @@ std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t r
   const Int128 divisor = Int128{steady.share_denominator} * rings;
   const Int128 work = (Int128{bytes.count()} * steady.share_numerator + divisor - 1) / divisor;
   if (work >= kMostWork) {
-    throw InputError(
+    throw UnsupportedError(
         fmt::format("{} bytes are too many for one collective; give fewer bytes", bytes.count()));
   }
   return static_cast<std::int64_t>(work);

@@ -15,7 +15,7 @@ std::int64_t scaled_up(std::int64_t bytes, double factor) {
   constexpr double kMostWork = 9.0e18;
   const double scaled = std::ceil(static_cast<double>(bytes) * factor);
   if (!(scaled < kMostWork)) {
-    throw InputError(fmt::format("{} bytes are too many for one collective; give fewer bytes", bytes));
+    throw UnsupportedError(fmt::format("{} bytes are too many for one collective; give fewer bytes", bytes));
   }
   return factor == 1 ? bytes : static_cast<std::int64_t>(scaled);
 }
@@ -93,7 +93,7 @@ Duration wire_time(std::int64_t work, double rate) {
   STEPCAST_CHECK(rate > 0, "{} bytes at rate {}", work, rate);
   const double seconds = static_cast<double>(work) / rate;
   if (!(seconds < kLimitSeconds)) {
-    throw InputError(
+    throw UnsupportedError(
         fmt::format("a transfer of {} bytes takes {:.0f} days; give fewer bytes", work, seconds / 86400));
   }
   return duration_from_seconds(seconds);
@@ -112,10 +112,18 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
   }
   result.cap = channel_cap(protocol, passage, result.work, 1 / efficiency(protocol, constants));
   const Duration transfer = wire_time(result.work, result.cap > 0 ? result.cap : passage.rate);
-  const Duration hops =
-      (passage.steps - passage.network_steps) *
-          hop_latency(protocol, constants, false, passage.local_latency) +
-      passage.network_steps * hop_latency(protocol, constants, true, passage.network_latency);
+  const Int128 hops_ps =
+      Int128{passage.steps - passage.network_steps} *
+          hop_latency(protocol, constants, false, passage.local_latency).ps() +
+      Int128{passage.network_steps} * hop_latency(protocol, constants, true, passage.network_latency).ps();
+  constexpr std::int64_t kMostPs = 4'000'000'000'000'000'000;  // as wire_time: their sum is a Duration
+  if (hops_ps > kMostPs) {
+    throw UnsupportedError(fmt::format(
+        "{} hops one after the other take more than 46 days of latency; lower the latency of links, or use "
+        "fewer ranks",
+        passage.steps));
+  }
+  const Duration hops = Duration::from_ps(static_cast<std::int64_t>(hops_ps));
   Duration together = hops + transfer;
   if (protocol == Protocol::kSimple) {
     const double exponent = constants.overlap_exponent;

@@ -22,11 +22,16 @@ Kernel products(
   kernel.k = k;
   kernel.batch = batch;
   kernel.flops = 2 * count * rows * columns * depth;
-  kernel.bytes = static_cast<std::int64_t>(elements) * element_bytes(dtype);
+  kernel.bytes = kernel_bytes(elements * static_cast<double>(element_bytes(dtype)));
   return kernel;
 }
 
 }  // namespace
+
+std::int64_t kernel_bytes(double bytes) {
+  constexpr double kMost = 9.0e18;
+  return bytes < kMost ? std::llround(bytes) : kTooManyBytes;
+}
 
 Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k, DataType dtype) {
   return products(KernelKind::kGemm, 1, m, n, k, dtype);
@@ -39,7 +44,7 @@ Kernel batched_gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
 Kernel elementwise(double bytes) {
   Kernel kernel;
   kernel.kind = KernelKind::kElementwise;
-  kernel.bytes = std::llround(bytes);
+  kernel.bytes = kernel_bytes(bytes);
   return kernel;
 }
 

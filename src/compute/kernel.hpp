@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "base/dtype.hpp"
 
@@ -25,10 +26,14 @@ struct Kernel {
   std::int64_t k = 0;
   std::int64_t batch = 1;
   double flops = 0;        ///< model FLOPs that the kernel executes (2mnk batch for GEMMs)
-  std::int64_t bytes = 0;  ///< HBM traffic of a memory-bound kernel, or of the operands of a GEMM
+  std::int64_t bytes = 0;  ///< HBM traffic: of a memory-bound kernel, or of operands and results
   std::int64_t tiles = 0;  ///< flash: 128-row query tiles (heads x batch x ceil(S/128)); 0 = unknown
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };
+
+/// Whole bytes of a kernel; kTooManyBytes when they do not fit, which Model::sequence refuses.
+inline constexpr std::int64_t kTooManyBytes = std::numeric_limits<std::int64_t>::max();
+[[nodiscard]] std::int64_t kernel_bytes(double bytes);
 
 /// A GEMM with operands of `dtype`: bytes = (mk + kn + mn) elements.
 [[nodiscard]] Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k, DataType dtype);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
+#include "base/error.hpp"
+
 namespace stepcast::compute {
 
 std::string_view name_of(CostClass cost_class) {
@@ -15,6 +19,13 @@ std::string_view name_of(CostClass cost_class) {
   return "fixed";
 }
 
+namespace {
+
+/// Of one operation: what duration_from_seconds takes, so that every sum stays in range.
+constexpr Duration kLongest = Duration::from_ps(9'000'000'000'000'000'000);
+
+}  // namespace
+
 Work Model::sequence(std::span<const Kernel> kernels, const hardware::Accelerator& device) const {
   Work total;
   if (!kernels.empty()) {
@@ -22,7 +33,20 @@ Work Model::sequence(std::span<const Kernel> kernels, const hardware::Accelerato
   }
   std::int64_t launches = 0;
   for (const Kernel& each : kernels) {
+    if (each.bytes == kTooManyBytes && each.kind != KernelKind::kFixed) {
+      throw UnsupportedError(
+          "one kernel moves more than 9e18 bytes; make it smaller (of a job: the sequence, the micro-batch "
+          "or "
+          "the model)");
+    }
     const Work work = kernel(each, device);
+    if (work.alone > kLongest - total.alone) {
+      throw UnsupportedError(fmt::format(
+          "{} kernels back to back run for more than {:.0f} days on {}, beyond the range of "
+          "simulated time; shorten them, or spread them over several operations (of a job: reduce the "
+          "sequence, the micro-batch or the model)",
+          kernels.size(), kLongest.seconds() / 86400, device.name));
+    }
     total.alone += work.alone;
     for (std::size_t i = 0; i < kCostClasses; ++i) {
       total.by_class[i] += work.by_class[i];
@@ -34,7 +58,14 @@ Work Model::sequence(std::span<const Kernel> kernels, const hardware::Accelerato
     launches += each.kind == KernelKind::kFixed ? 0 : 1;
   }
   // The host enqueues ahead of the GPU: the slower of the two decides, not their sum.
-  const Duration host = launches * device.launch_per_kernel;
+  const Int128 enqueue = Int128{launches} * device.launch_per_kernel.ps();
+  if (enqueue > kLongest.ps()) {
+    throw UnsupportedError(
+        fmt::format("the launches of {} kernels take more than {:.0f} days on {}, beyond the range of "
+                    "simulated time; spread them over several operations, or lower launch_per_kernel",
+                    launches, kLongest.seconds() / 86400, device.name));
+  }
+  const Duration host = Duration::from_ps(static_cast<std::int64_t>(enqueue));
   if (host > total.alone) {
     total.by_class[static_cast<std::size_t>(CostClass::kLaunch)] += host - total.alone;
     total.alone = host;

@@ -41,7 +41,8 @@ class Model {
   virtual ~Model() = default;
   [[nodiscard]] virtual Work kernel(const Kernel& kernel, const hardware::Accelerator& device) const = 0;
   /// Kernels back to back: max(sum of GPU times, kernels x launch_per_kernel); the excess of the
-  /// second is kLaunch.
+  /// second is kLaunch. Throws UnsupportedError ("problem; remedy", without a place) when they run for
+  /// more than 104 days, or a kernel is of a kind that the device or the model does not have.
   [[nodiscard]] Work sequence(std::span<const Kernel> kernels, const hardware::Accelerator& device) const;
 };
 

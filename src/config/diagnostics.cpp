@@ -31,6 +31,16 @@ std::string with_remedy(std::string_view problem, std::string_view remedy) {
 }  // namespace
 
 void Diagnostics::add(const Place& place, std::string_view problem, std::string_view remedy) {
+  wrong_ = true;
+  add_unsupported(place, problem, remedy);
+}
+
+void Diagnostics::add(std::string_view problem, std::string_view remedy) {
+  wrong_ = true;
+  add_unsupported(problem, remedy);
+}
+
+void Diagnostics::add_unsupported(const Place& place, std::string_view problem, std::string_view remedy) {
   std::string text = place.file;
   if (place.line > 0) {
     text += fmt::format(":{}:{}", place.line, place.column);
@@ -42,7 +52,7 @@ void Diagnostics::add(const Place& place, std::string_view problem, std::string_
   add_message({place.file, place.line, place.column, text + with_remedy(problem, remedy)});
 }
 
-void Diagnostics::add(std::string_view problem, std::string_view remedy) {
+void Diagnostics::add_unsupported(std::string_view problem, std::string_view remedy) {
   add_message({{}, 0, 0, with_remedy(problem, remedy)});
 }
 
@@ -59,10 +69,7 @@ void Diagnostics::add_message(Message message) {
   }
 }
 
-void Diagnostics::throw_if_any() const {
-  if (empty()) {
-    return;
-  }
+std::string Diagnostics::text() const {
   std::map<std::string_view, std::size_t> rank_of_file;  // files in the order of their first error
   for (const Message& message : messages_) {
     rank_of_file.emplace(message.file, rank_of_file.size());
@@ -83,7 +90,17 @@ void Diagnostics::throw_if_any() const {
   if (count_ > shown) {
     text += fmt::format("\nand {} more", count_ - shown);
   }
-  throw InputError(text);
+  return text;
+}
+
+void Diagnostics::throw_if_any() const {
+  if (empty()) {
+    return;
+  }
+  if (!wrong_) {
+    throw UnsupportedError(text());
+  }
+  throw InputError(text());
 }
 
 std::string_view name_of(Evidence evidence) {

@@ -380,6 +380,14 @@ void Node::error(std::string_view problem, std::string_view remedy) const {
   }
 }
 
+void Node::unsupported(std::string_view problem, std::string_view remedy) const {
+  if (present()) {
+    diagnostics().add_unsupported(place(), problem, remedy);
+  } else {
+    diagnostics().add_unsupported(problem, remedy);
+  }
+}
+
 Place Node::place() const {
   return present() ? place_of(*value_) : Place{};
 }

@@ -33,10 +33,18 @@ class Diagnostics {
   /// Records an error that has no place in a file (a flag, a contradiction between two files).
   void add(std::string_view problem, std::string_view remedy);
 
+  /// Records what is valid but not covered; `remedy` names what is.
+  void add_unsupported(const Place& place, std::string_view problem, std::string_view remedy);
+  void add_unsupported(std::string_view problem, std::string_view remedy);
+
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t size() const { return count_; }
 
-  /// Throws InputError with every message (at most twenty, then a count), one per line.
+  /// Every message as below; empty when there is none.
+  [[nodiscard]] std::string text() const;
+
+  /// Throws InputError with every message (at most twenty, then a count), one per line; an
+  /// UnsupportedError when every one of them is only not covered.
   void throw_if_any() const;
 
  private:
@@ -49,6 +57,7 @@ class Diagnostics {
   void add_message(Message message);
   std::vector<Message> messages_;  // the first 200: hostile input can make millions
   std::size_t count_ = 0;
+  bool wrong_ = false;  // something was added that is wrong, not only not covered
 };
 
 /// Where a number comes from (design 4.3).
@@ -160,6 +169,8 @@ class Node {
 
   /// Records an error at this value.
   void error(std::string_view problem, std::string_view remedy) const;
+  /// Records that this value is valid but not covered; `remedy` names what is.
+  void unsupported(std::string_view problem, std::string_view remedy) const;
 
   [[nodiscard]] Place place() const;
   /// REQUIRES: the node comes from a Document (it may be absent).

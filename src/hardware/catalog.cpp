@@ -273,11 +273,59 @@ void check_host(const config::Node& node, const HostKind& host) {
   }
 }
 
+/// A rate given alone brings its payload rate with it: the inherited share of the nameplate stays. One
+/// that had no rate has no share to inherit.
+void scale_payload_rate(const config::Node& node,
+                        std::string_view rate_name,
+                        std::string_view payload_name,
+                        Bandwidth HostKind::*rate,
+                        Bandwidth HostKind::*payload,
+                        const HostKind& inherited,
+                        HostKind& host) {
+  const config::Node given = node.get(rate_name);
+  if (!given.present() || node.get(payload_name).present()) {
+    return;
+  }
+  const std::int64_t old_rate = (inherited.*rate).bits_per_second();
+  const std::int64_t new_rate = (host.*rate).bits_per_second();
+  if (old_rate == 0 && new_rate > 0) {
+    given.error(fmt::format("{} without {}, where the base has none", rate_name, payload_name),
+                fmt::format("give {} too: the payload rate of a saturating transfer", payload_name));
+  } else if (old_rate > 0 && new_rate != old_rate) {
+    const Int128 scaled = Int128{(inherited.*payload).bits_per_second()} * new_rate / old_rate;
+    host.*payload = Bandwidth::from_bits_per_second(static_cast<std::int64_t>(scaled));
+    host.sources[std::string(payload_name)].text += fmt::format(" (scaled with {})", rate_name);
+  }
+}
+
+void scale_payload_rates(const config::Node& node, const HostKind& inherited, HostKind& host) {
+  scale_payload_rate(node, "nvlink_bandwidth", "nvlink_effective", &HostKind::nvlink_bandwidth,
+                     &HostKind::nvlink_effective, inherited, host);
+  scale_payload_rate(node, "nic_bandwidth", "nic_effective", &HostKind::nic_bandwidth,
+                     &HostKind::nic_effective, inherited, host);
+}
+
 void read_collective(const config::Node& node, bool has_base, CollectiveConstants& constants) {
   std::vector<std::string> allowed;
   add_names(collective_fields(), allowed);
   node.allow_only(allowed);
   read_fields(node, collective_fields(), has_base, constants);
+}
+
+/// Nothing computes above its peak: else a model FLOP would take less time than the peak allows.
+void check_accelerator(const config::Node& node, const Accelerator& accelerator) {
+  if (accelerator.peak_fp8.flops_per_second() > 0 && accelerator.gemm_efficiency_fp8 <= 0) {
+    node.error("peak_fp8 without gemm_efficiency_fp8", "give both or neither");
+  }
+  if (accelerator.peak_fp8.flops_per_second() > 0 && accelerator.peak_fp8 < accelerator.peak_fp16) {
+    node.error("peak_fp8 is below peak_fp16", "leave it out: a device without faster fp8 computes in 16 bit");
+  }
+  if (accelerator.attention_forward_efficiency * accelerator.attention_backward_ratio > 1) {
+    node.error(fmt::format("attention_forward_efficiency x attention_backward_ratio = {:.4g}: the backward "
+                           "would run above the peak",
+                           accelerator.attention_forward_efficiency * accelerator.attention_backward_ratio),
+               "lower one of them, so that their product is at most 1");
+  }
 }
 
 void read_accelerator(const config::Node& node,
@@ -301,9 +349,10 @@ void read_accelerator(const config::Node& node,
   if (const config::Node name = node.get("name"); name.present()) {
     accelerator.name = name.text();
   }
+  const std::size_t errors_before = node.diagnostics().size();
   read_fields(node, accelerator_fields(), has_base, accelerator);
-  if (accelerator.peak_fp8.flops_per_second() > 0 && accelerator.gemm_efficiency_fp8 <= 0) {
-    node.error("peak_fp8 without gemm_efficiency_fp8", "give both or neither");
+  if (node.diagnostics().size() == errors_before) {
+    check_accelerator(node, accelerator);
   }
   const config::Node collective = has_base ? node.get("collective") : node.require("collective");
   if (collective.present()) {
@@ -380,7 +429,11 @@ HostKind Catalog::read_host(const config::Node& node) const {
   if (const config::Node collective = node.get("collective"); collective.present()) {
     read_collective(collective, true, host.collective);
   }
+  const HostKind inherited = host;
   read_fields(node, host_fields(), has_base, host);
+  if (has_base) {
+    scale_payload_rates(node, inherited, host);
+  }
   if (node.diagnostics().size() == errors_before) {
     check_host(node, host);
   }

@@ -1,4 +1,5 @@
 #include <array>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -27,6 +28,24 @@ const SourcePlace* place_of(const Program& program, std::uint32_t operation) {
   return place < program.places.size() ? &program.places[place] : nullptr;
 }
 
+/// Where an operation stands in a file, or what it was generated from; nothing when neither is known.
+std::optional<config::Place> file_place(const Program& program, std::uint32_t operation) {
+  const SourcePlace* own = place_of(program, operation);
+  const SourcePlace* place = own == nullptr ? &program.origin : own;
+  if (place->file.empty()) {
+    return std::nullopt;
+  }
+  config::Place at;
+  at.file = place->file;
+  if (place->column > 0) {
+    at.line = static_cast<int>(place->offset);
+    at.column = place->column;
+  } else if (place->offset >= 0) {
+    at.file += fmt::format(":{}", place->offset);
+  }
+  return at;
+}
+
 }  // namespace
 
 std::string exact_text(Bytes bytes) {
@@ -39,6 +58,14 @@ std::string exact_text(Duration duration) {
   static constexpr std::array<Unit, 5> kUnits{
       {{1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}, {1, "ps"}}};
   return in_largest_unit(duration.ps(), kUnits);
+}
+
+config::Place origin_of(const Program& program) {
+  config::Place at;
+  at.file = program.origin.file;
+  at.line = program.origin.column > 0 ? static_cast<int>(program.origin.offset) : 0;
+  at.column = program.origin.column;
+  return at;
 }
 
 std::string describe(const Program& program, std::uint32_t operation) {
@@ -68,20 +95,23 @@ void add_finding(config::Diagnostics& diagnostics,
                  std::uint32_t operation,
                  std::string_view problem,
                  std::string_view remedy) {
-  const SourcePlace* place = place_of(program, operation);
-  if (place == nullptr || place->file.empty()) {
+  if (const auto at = file_place(program, operation)) {
+    diagnostics.add(*at, problem, remedy);
+  } else {
     diagnostics.add(problem, remedy);
-    return;
   }
-  config::Place at;
-  at.file = place->file;
-  if (place->column > 0) {
-    at.line = static_cast<int>(place->offset);
-    at.column = place->column;
-  } else if (place->offset >= 0) {
-    at.file += fmt::format(":{}", place->offset);
+}
+
+void add_unsupported(config::Diagnostics& diagnostics,
+                     const Program& program,
+                     std::uint32_t operation,
+                     std::string_view problem,
+                     std::string_view remedy) {
+  if (const auto at = file_place(program, operation)) {
+    diagnostics.add_unsupported(*at, problem, remedy);
+  } else {
+    diagnostics.add_unsupported(problem, remedy);
   }
-  diagnostics.add(at, problem, remedy);
 }
 
 void add_findings(config::Diagnostics& diagnostics,

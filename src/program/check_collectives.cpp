@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -16,12 +19,27 @@
 namespace stepcast::program {
 namespace {
 
-// What all members must agree on. Uneven splits differ from member to member, and so do their sizes.
+std::uint64_t text_symbol(std::string_view text) {
+  std::uint64_t symbol = text.size();
+  for (const char letter : text) {
+    symbol = mix(symbol, static_cast<unsigned char>(letter));
+  }
+  return symbol;
+}
+
+// What all members must agree on: what is done, and everything that its time depends on. Uneven splits
+// differ from member to member, and so do their sizes.
 std::uint64_t symbol_of(const Operation& op, const CollectiveDetail& detail) {
   std::uint64_t symbol = mix(static_cast<std::uint64_t>(detail.kind), detail.root);
   symbol = mix(symbol, static_cast<std::uint64_t>(op.meaning));
   const std::int64_t bytes = detail.splits.empty() ? op.bytes : -1;
-  return mix(symbol, static_cast<std::uint64_t>(bytes));
+  symbol = mix(symbol, static_cast<std::uint64_t>(bytes));
+  symbol = mix(symbol, static_cast<std::uint64_t>(op.dtype));
+  symbol = mix(symbol, static_cast<std::uint64_t>(op.duration_ps));
+  symbol = mix(symbol, text_symbol(detail.reduction));
+  symbol = mix(symbol, text_symbol(detail.algorithm));
+  symbol = mix(symbol, text_symbol(detail.protocol));
+  return mix(symbol, detail.channels);
 }
 
 Word word_of(const Program& program, const Interface& interface) {
@@ -33,6 +51,38 @@ Word word_of(const Program& program, const Interface& interface) {
     }
     return symbol_of(op, program.collectives[op.detail]);
   });
+}
+
+// What an operation says beyond kind, size and root, by name. A hint that is not given says "any".
+std::vector<std::pair<std::string_view, std::string>> choices_of(const Operation& op,
+                                                                 const CollectiveDetail& detail) {
+  const auto hint = [](const std::string& name) { return name.empty() ? std::string("any") : name; };
+  return {{"dtype", std::string(name_of(op.dtype))},
+          {"reduction", detail.reduction},
+          {"algorithm", hint(detail.algorithm)},
+          {"protocol", hint(detail.protocol)},
+          {"channels", detail.channels == 0 ? std::string("any") : std::to_string(detail.channels)},
+          {"duration",
+           op.duration_ps < 0 ? std::string("not recorded") : exact_text(Duration::from_ps(op.duration_ps))}};
+}
+
+// " with algorithm ring, channels 4": what `operation` says otherwise than `other` does.
+std::string differing_choices(const Program& program,
+                              std::uint32_t operation,
+                              const Program& other_program,
+                              std::uint32_t other) {
+  const auto choices = [](const Program& of, std::uint32_t i) {
+    return choices_of(of.operations[i], of.collectives[of.operations[i].detail]);
+  };
+  const auto mine = choices(program, operation);
+  const auto theirs = choices(other_program, other);
+  std::string text;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i].second != theirs[i].second) {
+      text += fmt::format("{} {} {}", text.empty() ? " with" : ",", mine[i].first, mine[i].second);
+    }
+  }
+  return text;
 }
 
 std::string collective_text(const Program& program, std::uint32_t operation) {
@@ -48,6 +98,14 @@ std::string collective_text(const Program& program, std::uint32_t operation) {
     text += fmt::format(" with root {}", detail.root);
   }
   return text;
+}
+
+// A whole buffer made of the members' parts must be countable.
+bool per_rank_bytes_overflow(const Operation& op, const CollectiveDetail& detail, std::size_t members) {
+  const bool gathers =
+      detail.kind == collective::Kind::kAllGather || detail.kind == collective::Kind::kReduceScatter;
+  return gathers && op.meaning == BytesMeaning::kPerRank &&
+         op.bytes > std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(members);
 }
 
 class CollectiveCheck {
@@ -145,13 +203,19 @@ class CollectiveCheck {
       }
       const CollectiveDetail& detail = program.collectives[op.detail];
       std::string problem;
-      if (detail.root >= members) {
+      std::string_view remedy = "correct it: roots count from 0, splits are one size per member";
+      if (per_rank_bytes_overflow(op, detail, members)) {
+        problem = fmt::format("has {} per rank in {} of {} members, too many bytes for one collective",
+                              exact_text(Bytes(op.bytes)), group_text(group), members);
+        remedy = "the whole buffer must stay below 2^63 bytes: give fewer bytes";
+      } else if (detail.root >= members) {
         problem = fmt::format("has root {} in {} of {} members", detail.root, group_text(group), members);
       } else if (!detail.splits.empty() && detail.splits.size() != members) {
         problem = fmt::format("has {} splits for {} of {} members", detail.splits.size(), group_text(group),
                               members);
       } else if (!detail.splits.empty() &&
-                 std::accumulate(detail.splits.begin(), detail.splits.end(), Bytes{}) != Bytes(op.bytes)) {
+                 std::accumulate(detail.splits.begin(), detail.splits.end(), Int128{0},
+                                 [](Int128 sum, Bytes split) { return sum + split.count(); }) != op.bytes) {
         problem = fmt::format("has splits that do not add up to its {}", exact_text(Bytes(op.bytes)));
       } else {
         continue;
@@ -159,7 +223,7 @@ class CollectiveCheck {
       at->second.push_back(findings_.size());
       findings_.push_back({interface.program, i,
                            fmt::format("{} {} (rank {})", describe(program, i), problem, part.rank),
-                           "correct it: roots count from 0, splits are one size per member"});
+                           std::string(remedy)});
     }
   }
 
@@ -183,13 +247,20 @@ class CollectiveCheck {
     if (at < word_a.length() && at < word_b.length()) {
       const std::uint32_t op_a = word_a.operation_at(at);
       const std::uint32_t op_b = word_b.operation_at(at);
+      const Program& at_a = programs_.programs[program_a];
+      const Program& at_b = programs_.programs[program_b];
+      const std::string text_a = collective_text(at_a, op_a);
+      const std::string text_b = collective_text(at_b, op_b);
+      // Hints matter where the collectives are otherwise the same.
+      const bool same = text_a == text_b;
+      const std::string how_a = same ? differing_choices(at_a, op_a, at_b, op_b) : std::string();
+      const std::string how_b = same ? differing_choices(at_b, op_b, at_a, op_a) : std::string();
       return {program_b, op_b,
-              fmt::format("collective number {} of {}: rank {} runs {} ({}), rank {} runs {} ({})", at + 1,
-                          group_text(group), b.rank, collective_text(programs_.programs[program_b], op_b),
-                          describe(programs_.programs[program_b], op_b), a.rank,
-                          collective_text(programs_.programs[program_a], op_a),
-                          describe_with_place(programs_.programs[program_a], op_a)),
-              "give all members the same collectives in the same order"};
+              fmt::format("collective number {} of {}: rank {} runs {}{} ({}), rank {} runs {}{} ({})",
+                          at + 1, group_text(group), b.rank, text_b, how_b, describe(at_b, op_b), a.rank,
+                          text_a, how_a, describe_with_place(at_a, op_a)),
+              same ? "one collective has one time: give all members the same"
+                   : "give all members the same collectives in the same order"};
     }
     const bool b_is_short = at == word_b.length();
     const Part& longer = b_is_short ? a : b;

@@ -26,6 +26,15 @@ void add_finding(config::Diagnostics& diagnostics,
                  std::uint32_t operation,
                  std::string_view problem,
                  std::string_view remedy);
+/// The same of what is valid but not covered; `remedy` names what is.
+void add_unsupported(config::Diagnostics& diagnostics,
+                     const Program& program,
+                     std::uint32_t operation,
+                     std::string_view problem,
+                     std::string_view remedy);
+
+/// Where a program comes from; a place without file when that is not known.
+[[nodiscard]] config::Place origin_of(const Program& program);
 
 /// A finding about some rank that may hold for many like it: kept once, with a count.
 struct RankFinding {

@@ -74,6 +74,8 @@ class FileReader {
     node.allow_only({"name", "ranks", "streams", "slots", "operations"});
     Program program;
     program.name = node.require("name").text();
+    const config::Place place = node.place();
+    program.origin = {place.file, place.line, program.name, place.column};
     const config::Node ranks = node.require("ranks");
     std::vector<RankId> members;
     if (ranks.present()) {

@@ -155,6 +155,7 @@ struct Program {
   std::vector<KernelSequence> sequences;
   std::vector<compute::Kernel> kernels;
   std::vector<Slot> slots;
+  SourcePlace origin;  ///< what it was made from: the place of operations that have none of their own
 };
 
 /// An ordered list of ranks, small also for 131,072 ranks: nested strides or an explicit list.

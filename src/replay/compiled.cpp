@@ -1,9 +1,13 @@
 #include "replay/compiled.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include <fmt/format.h>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "program/findings.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -20,8 +24,13 @@ std::vector<std::vector<std::uint32_t>> loop_nests(const program::Program& progr
       nests[op] = nests[loop];
       nests[op].push_back(loop);
       if (nests[op].size() > kMaxLoopDepth) {
-        throw InputError(fmt::format("program \"{}\": loops nested deeper than {}; unroll one", program.name,
-                                     kMaxLoopDepth));
+        config::Diagnostics diagnostics;
+        program::add_unsupported(
+            diagnostics, program, loop,
+            fmt::format("{} is loop number {} of a nest; the executor runs at most {}",
+                        program::describe(program, loop), nests[op].size(), kMaxLoopDepth),
+            "write out the operations of one loop, or merge two into one count");
+        diagnostics.throw_if_any();
       }
     }
   }
@@ -67,10 +76,10 @@ PathPart part_of(Activity activity) {
   }
 }
 
-/// HBM time of a local copy or reduction: every byte is read and written once.
-std::int64_t local_copy_ps(std::int64_t bytes, const hardware::Accelerator& device) {
+/// HBM time of a local copy or reduction in seconds: every byte is read and written once.
+double local_copy_seconds(std::int64_t bytes, const hardware::Accelerator& device) {
   const double rate = device.hbm_bandwidth.bytes_per_second() * device.memory_efficiency;
-  return duration_from_seconds(2.0 * static_cast<double>(bytes) / rate).ps();
+  return 2.0 * static_cast<double>(bytes) / rate;
 }
 
 class Compiler {
@@ -86,6 +95,7 @@ class Compiler {
     for (std::uint32_t op = 0; op < program_.operations.size(); ++op) {
       compile_operation(op);
     }
+    diagnostics_.throw_if_any();
     for (std::uint32_t op = 0; op < program_.operations.size(); ++op) {
       compile_dependencies(op);
     }
@@ -97,16 +107,19 @@ class Compiler {
   }
 
  private:
-  void check_counts() const {
+  void check_counts() {
     constexpr std::uint64_t kMostExecutions = 0xffffffffULL;
     const std::vector<std::uint64_t> counts = program::execution_counts(program_);
     for (std::size_t op = 0; op < counts.size(); ++op) {
       if (counts[op] > kMostExecutions) {
-        throw InputError(fmt::format(
-            "program \"{}\": operation {} would run {} times; the executor counts to 4294967295, repeat less",
-            program_.name, op, counts[op]));
+        program::add_unsupported(diagnostics_, program_, static_cast<std::uint32_t>(op),
+                                 fmt::format("{} would run {} times; the executor counts to {}",
+                                             program::describe(program_, static_cast<std::uint32_t>(op)),
+                                             counts[op], kMostExecutions),
+                                 "repeat less often");
       }
     }
+    diagnostics_.throw_if_any();
   }
 
   void compile_operation(std::uint32_t index) {
@@ -118,11 +131,11 @@ class Compiler {
     compiled.part = part_of(compiled.activity);
     compiled.duration_ps = op.duration_ps;
     switch (op.kind) {
-      case OpKind::kCompute: compile_compute(op, compiled); break;
+      case OpKind::kCompute: compile_compute(index, compiled); break;
       case OpKind::kCopy:
       case OpKind::kLocal:
         if (op.duration_ps < 0) {
-          compiled.duration_ps = local_copy_ps(op.bytes, device_);
+          compile_copy(index, compiled);
         }
         break;
       case OpKind::kMark:
@@ -135,16 +148,45 @@ class Compiler {
     }
   }
 
-  void compile_compute(const program::Operation& op, CompiledOperation& compiled) {
+  void compile_copy(std::uint32_t index, CompiledOperation& compiled) {
+    constexpr double kLongestSeconds = 9.0e6;
+    const double seconds = local_copy_seconds(program_.operations[index].bytes, device_);
+    if (seconds < kLongestSeconds) {
+      compiled.duration_ps = duration_from_seconds(seconds).ps();
+      return;
+    }
+    compiled.duration_ps = 0;
+    program::add_unsupported(diagnostics_, program_, index,
+                             fmt::format("{} takes {:.3g} s on {}, beyond the simulated range of 104 days",
+                                         program::describe(program_, index), seconds, device_.name),
+                             "give fewer bytes");
+  }
+
+  /// Work of an operation's kernels; what the model does not cover is recorded, once for equal kernels.
+  compute::Work work_of(std::uint32_t index) {
+    const std::uint32_t target = program_.operations[index].target;
+    const program::KernelSequence& sequence = program_.sequences[target];
+    try {
+      return compute_.sequence(std::span(program_.kernels).subspan(sequence.first, sequence.count), device_);
+    } catch (const UnsupportedError& error) {  // the model knows no places
+      if (std::find(refused_.begin(), refused_.end(), target) == refused_.end()) {
+        refused_.push_back(target);
+        program::add_unsupported(diagnostics_, program_, index,
+                                 fmt::format("{}: {}", program::describe(program_, index), error.what()), "");
+      }
+      return {};
+    }
+  }
+
+  void compile_compute(std::uint32_t index, CompiledOperation& compiled) {
+    const program::Operation& op = program_.operations[index];
     std::array<std::int64_t, kPathParts> parts{};
     if (op.duration_ps >= 0) {
       parts[static_cast<std::size_t>(PathPart::kFixed)] = op.duration_ps;
     } else {
       STEPCAST_CHECK(op.target < program_.sequences.size(), "compute without kernels in program {}",
                      program_.name);
-      const program::KernelSequence& sequence = program_.sequences[op.target];
-      const compute::Work work =
-          compute_.sequence(std::span(program_.kernels).subspan(sequence.first, sequence.count), device_);
+      const compute::Work work = work_of(index);
       for (std::size_t cost = 0; cost < compute::kCostClasses; ++cost) {
         parts[cost] = work.by_class[cost].ps();  // PathPart starts with the cost classes, in their order
       }
@@ -246,6 +288,8 @@ class Compiler {
   const compute::Model& compute_;
   const hardware::Accelerator& device_;
   std::vector<std::vector<std::uint32_t>> nests_;
+  std::vector<std::uint32_t> refused_;  // kernel sequences
+  config::Diagnostics diagnostics_;
   CompiledProgram out_;
 };
 

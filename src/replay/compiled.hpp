@@ -55,8 +55,9 @@ struct CompiledProgram {
   std::vector<std::uint8_t> signal_joins;  ///< by signal: some operation waits for it and for others
 };
 
-/// Compiles one program for one device. Throws InputError when loops are nested deeper than
-/// kMaxLoopDepth or an operation would run more than 2^32 - 1 times.
+/// Compiles one program for one device. Throws UnsupportedError, with the place of the operations, when
+/// loops are nested deeper than kMaxLoopDepth, an operation would run more than 2^32 - 1 times, or one
+/// would last more than 104 days or needs what the compute model does not have.
 [[nodiscard]] CompiledProgram compile(const program::Program& program,
                                       const compute::Model& compute,
                                       const hardware::Accelerator& device);

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "program/findings.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -139,9 +140,17 @@ Timeline Simulation::run() {
 
 TimePoint Simulation::after(std::int64_t wait) const {
   if (wait > std::numeric_limits<std::int64_t>::max() - 1 - now_) {
-    throw InputError(
-        "the step would last longer than 106 days, beyond the range of simulated time; shorten durations, "
-        "bytes or repeats");
+    config::Diagnostics diagnostics;
+    const config::Place origin = program::origin_of(programs_.programs.front());
+    const std::string_view problem =
+        "the step would last longer than 106 days, beyond the range of simulated time";
+    const std::string_view remedy = "shorten durations, bytes or repeats";
+    if (origin.file.empty()) {
+      diagnostics.add(problem, remedy);
+    } else {
+      diagnostics.add(origin, problem, remedy);
+    }
+    diagnostics.throw_if_any();
   }
   return at(now_ + wait);
 }

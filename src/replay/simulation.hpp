@@ -176,6 +176,7 @@ class Simulation {
                                               std::uint32_t late,
                                               std::uint32_t exchange) const;
   /// Says who waits for what when nothing can happen any more.
+  [[nodiscard]] std::string down_links_text() const;
   [[nodiscard]] std::string stall_text() const;
 
   [[nodiscard]] Timeline collect();

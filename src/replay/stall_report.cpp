@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "config/node.hpp"
 #include "replay/simulation.hpp"
 
 // Who waits for what when nothing can happen any more.
@@ -55,8 +56,9 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
       continue;
     }
     if (instance.started) {
-      return "is in a transfer that does not end: a link on its path is down for good (see faults), or it "
-             "would last beyond the range of 106 days";
+      return down_links_text().empty()
+                 ? "is in a transfer that would last beyond the range of 106 days; give it fewer bytes"
+                 : "is in a transfer that does not end";
     }
     if (site.kind == Site::Kind::kMessages) {
       return endpoint.member == 0
@@ -82,6 +84,25 @@ std::string Simulation::describe_wait(const StreamState& stream) const {
   return "waits";
 }
 
+std::string Simulation::down_links_text() const {
+  std::string text;
+  const auto& faults = router_.cluster().faults;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const topology::Fault& fault = faults[i];
+    const bool down = fault.target == topology::Fault::Target::kLink && fault.factor == 0;
+    // A link that is down from the start and for good is routed around.
+    if (down && fault_active_[i] && fault.at != TimePoint()) {
+      config::Diagnostics where;
+      where.add(fault.place,
+                fmt::format("link \"{}\" is down from {:g} s on and for good", fault.link,
+                            fault.at.since_start().seconds()),
+                "give it \"until\" or a factor above 0; from \"0 s\" it would be routed around");
+      text += "\n" + where.text();
+    }
+  }
+  return text;
+}
+
 std::string Simulation::stall_text() const {
   constexpr std::size_t kMostLines = 12;
   std::size_t waiting = 0;
@@ -102,6 +123,7 @@ std::string Simulation::stall_text() const {
   if (waiting > kMostLines) {
     text += fmt::format("\n  ... and {} more", waiting - kMostLines);
   }
+  text += down_links_text();
   return text;
 }
 

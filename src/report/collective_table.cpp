@@ -43,12 +43,12 @@ std::string time_text(double us) {
 
 }  // namespace
 
-double algbw(const CollectiveRow& row) {
-  return row.time_s > 0 ? static_cast<double>(row.bytes.count()) / row.time_s * 1e-9 : 0;
+double algbw(const CollectiveRow& row, const CollectiveSweep& sweep) {
+  return row.time_s > 0 && sweep.ranks > 1 ? static_cast<double>(row.bytes.count()) / row.time_s * 1e-9 : 0;
 }
 
 double busbw(const CollectiveRow& row, const CollectiveSweep& sweep) {
-  return algbw(row) * collective::bus_factor(sweep.kind, sweep.ranks);
+  return algbw(row, sweep) * collective::bus_factor(sweep.kind, sweep.ranks);
 }
 
 std::string collective_table(const CollectiveSweep& sweep) {
@@ -71,7 +71,7 @@ std::string collective_table(const CollectiveSweep& sweep) {
   for (const CollectiveRow& row : sweep.rows) {
     const double bus = busbw(row, sweep);
     const std::string timing =
-        fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw(row), bus);
+        fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw(row, sweep), bus);
     const bool rooted = sweep.kind == collective::Kind::kBroadcast || sweep.kind == collective::Kind::kReduce;
     out += fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes.count(), count_of(row, sweep),
                        nccl_type(sweep.dtype), reduces(sweep.kind) ? "sum" : "none",
@@ -93,7 +93,7 @@ std::string collective_json(const CollectiveSweep& sweep) {
   for (const CollectiveRow& row : sweep.rows) {
     rows.push_back({{"bytes", row.bytes.count()},
                     {"time_us", row.time_s * 1e6},
-                    {"algbw_GBps", algbw(row)},
+                    {"algbw_GBps", algbw(row, sweep)},
                     {"busbw_GBps", busbw(row, sweep)},
                     {"inplace", false},
                     {"algorithm", row.algorithm},
@@ -106,7 +106,7 @@ std::string collective_json(const CollectiveSweep& sweep) {
 std::string collective_csv(const CollectiveSweep& sweep) {
   std::string out = "bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,channels\n";
   for (const CollectiveRow& row : sweep.rows) {
-    out += fmt::format("{},{},{},{},{},{},{}\n", row.bytes.count(), row.time_s * 1e6, algbw(row),
+    out += fmt::format("{},{},{},{},{},{},{}\n", row.bytes.count(), row.time_s * 1e6, algbw(row, sweep),
                        busbw(row, sweep), row.algorithm, row.protocol, row.channels);
   }
   return out;

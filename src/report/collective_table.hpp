@@ -31,8 +31,9 @@ struct CollectiveSweep {
   std::vector<CollectiveRow> rows;
 };
 
-/// algbw = bytes / time; busbw = algbw x the bus factor of the operation. GB/s = 1e9 bytes/s.
-[[nodiscard]] double algbw(const CollectiveRow& row);
+/// algbw = bytes / time; busbw = algbw x the bus factor of the operation. GB/s = 1e9 bytes/s. Both are 0
+/// for one rank: nothing is moved, and the time is a launch.
+[[nodiscard]] double algbw(const CollectiveRow& row, const CollectiveSweep& sweep);
 [[nodiscard]] double busbw(const CollectiveRow& row, const CollectiveSweep& sweep);
 
 /// The table of nccl-tests 2.x (same columns, so that existing parsers read it). In-place and

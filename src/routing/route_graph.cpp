@@ -84,6 +84,7 @@ RouteGraph::RouteGraph(const topology::Topology& topology, std::span<const Fault
 void RouteGraph::colour_links(std::span<const Fault> faults, Links links) {
   const std::span<const Link> all = topology_.links();
   link_colour_.resize(all.size());
+  link_bundle_.resize(all.size());
   down_.assign(all.size(), 0);
   // Faults by link. The profile is which faults hit it, not how hard: each changes whole trunks.
   std::vector<std::uint64_t> profile(faults.empty() ? 0 : all.size(), 0);
@@ -97,7 +98,10 @@ void RouteGraph::colour_links(std::span<const Fault> faults, Links links) {
   }
   using Key = std::tuple<Bandwidth, Bandwidth, Duration, std::uint16_t, std::uint16_t, std::uint64_t>;
   std::map<Key, std::uint32_t> colours;
+  std::map<std::tuple<std::uint16_t, std::uint16_t, std::uint64_t>, std::uint32_t> bundles;
   std::uint32_t next = 0;
+  std::uint32_t next_bundle = 0;
+  std::uint32_t bundle = 0;  // of `last`
   const std::pair<const Key, std::uint32_t>* last = nullptr;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Link& link = all[i];
@@ -105,6 +109,7 @@ void RouteGraph::colour_links(std::span<const Fault> faults, Links links) {
         is_fabric_switch(topology_.node(link.from)) || is_fabric_switch(topology_.node(link.to));
     if (links == Links::kEach && fabric) {
       link_colour_[i] = next++;
+      link_bundle_[i] = next_bundle++;
       continue;
     }
     const Key key{link.capacity, link.effective, link.latency,
@@ -113,8 +118,14 @@ void RouteGraph::colour_links(std::span<const Fault> faults, Links links) {
       const auto [at, added] = colours.emplace(key, next);
       next += added ? 1 : 0;
       last = &*at;
+      // Rates and latency may differ within a bundle: it carries their sum, and arrives with the last.
+      const std::tuple like(link.tier, link.cost, std::get<5>(key));
+      const auto [found, is_new] = bundles.emplace(like, next_bundle);
+      next_bundle += is_new ? 1 : 0;
+      bundle = found->second;
     }
     link_colour_[i] = last->second;
+    link_bundle_[i] = bundle;
   }
 }
 
@@ -186,7 +197,7 @@ void RouteGraph::colour_nodes(Links links) {
 }
 
 void RouteGraph::make_trunks() {
-  using End = std::tuple<std::uint32_t, std::uint32_t, LinkId>;  // class of the other end, colour
+  using End = std::tuple<std::uint32_t, std::uint32_t, LinkId>;  // class of the other end, bundle
   const auto same_trunk = [](const End& a, const End& b) {
     return std::get<0>(a) == std::get<0>(b) && std::get<1>(a) == std::get<1>(b);
   };
@@ -197,25 +208,30 @@ void RouteGraph::make_trunks() {
     const std::uint32_t host = topology_.node(node).host;
     ends.clear();
     for (const LinkId link : topology_.out_links(node)) {
-      ends.emplace_back(class_of_[topology_.link(link).to.index()], link_colour_[link.index()], link);
+      ends.emplace_back(class_of_[topology_.link(link).to.index()], link_bundle_[link.index()], link);
     }
     std::sort(ends.begin(), ends.end());
     for (std::size_t i = 0; i < ends.size();) {
-      std::size_t same = i + 1;
-      while (same < ends.size() && same_trunk(ends[i], ends[same])) {
-        ++same;
+      std::size_t same = i;
+      std::uint64_t bits = 0;
+      Duration latency;
+      for (; same < ends.size() && same_trunk(ends[i], ends[same]); ++same) {
+        const Link& one = topology_.link(std::get<2>(ends[same]));
+        bits += static_cast<std::uint64_t>(one.capacity.bits_per_second());
+        latency = std::max(latency, one.latency);
       }
       const LinkId id = std::get<2>(ends[i]);
       const Link& link = topology_.link(id);
       const bool inside = host != Node::kNoHost && topology_.node(link.to).host == host;
       trunks_.push_back({.from = c,
                          .to = std::get<0>(ends[i]),
-                         .colour = std::get<1>(ends[i]),
+                         .bundle = std::get<1>(ends[i]),
                          .links_per_node = static_cast<std::uint32_t>(same - i),
+                         .bits_per_node = bits,
                          .cost = link.cost,
                          .usable = down_[id.index()] == 0,
                          .network = !inside,
-                         .latency = link.latency});
+                         .latency = latency});
       i = same;
     }
     first_trunk_.push_back(static_cast<std::uint32_t>(trunks_.size()));
@@ -229,11 +245,11 @@ void RouteGraph::make_trunks() {
     const std::uint32_t from = class_of_[link.from.index()];
     const auto begin = trunks_.begin() + first_trunk_[from];
     const auto end = trunks_.begin() + first_trunk_[from + 1];
-    const std::pair key(class_of_[link.to.index()], link_colour_[i]);
+    const std::pair key(class_of_[link.to.index()], link_bundle_[i]);
     const auto found = std::lower_bound(begin, end, key, [](const Trunk& trunk, const auto& wanted) {
-      return std::pair(trunk.to, trunk.colour) < wanted;
+      return std::pair(trunk.to, trunk.bundle) < wanted;
     });
-    STEPCAST_CHECK(found != end && std::pair(found->to, found->colour) == key, "link {} has no trunk", i);
+    STEPCAST_CHECK(found != end && std::pair(found->to, found->bundle) == key, "link {} has no trunk", i);
     trunk_of_link_[i] = ResourceId(static_cast<std::uint32_t>(found - trunks_.begin()));
     ++links_in[trunk_of_link_[i].index()];
   }
@@ -301,12 +317,16 @@ std::vector<Resource> RouteGraph::resources() const {
     resources[trunk_of_link_[i].index()].links.emplace_back(i);
   }
   for (Resource& resource : resources) {
-    // Links of a trunk are alike, so k x the slowest is k x any.
-    const Link& link = topology_.link(resource.links.front());
-    const auto count = static_cast<double>(resource.links.size());
-    resource.bytes_per_second = count * link.effective.bytes_per_second();
-    resource.nameplate_bytes_per_second = count * link.capacity.bytes_per_second();
-    resource.tier = link.tier;
+    Int128 payload = 0;
+    Int128 nameplate = 0;
+    for (const LinkId id : resource.links) {
+      payload += topology_.link(id).effective.bits_per_second();
+      nameplate += topology_.link(id).capacity.bits_per_second();
+    }
+    constexpr double kBitsPerByte = 8;
+    resource.bytes_per_second = static_cast<double>(payload) / kBitsPerByte;
+    resource.nameplate_bytes_per_second = static_cast<double>(nameplate) / kBitsPerByte;
+    resource.tier = topology_.link(resource.links.front()).tier;
   }
   return resources;
 }
@@ -424,9 +444,23 @@ std::optional<Path> RouteGraph::spread(NodeId from, NodeId to, Reach reach) cons
         links += trunks_[trunk].links_per_node;
       }
     });
-    for (const std::uint32_t t : next_trunks) {
+    // Trunks to one class stand side by side: the class has its part by links, each trunk by capacity.
+    std::size_t group_end = 0;
+    std::uint64_t group_bits = 0;
+    Share group;
+    for (std::size_t i = 0; i < next_trunks.size(); ++i) {
+      const std::uint32_t t = next_trunks[i];
       const Trunk& trunk = trunks_[t];
-      const Share share = arrived.share.part(trunk.links_per_node, links);
+      if (i == group_end) {
+        std::uint64_t group_links = 0;
+        for (group_bits = 0; group_end < next_trunks.size() && trunks_[next_trunks[group_end]].to == trunk.to;
+             ++group_end) {
+          group_links += trunks_[next_trunks[group_end]].links_per_node;
+          group_bits += trunks_[next_trunks[group_end]].bits_per_node;
+        }
+        group = arrived.share.part(group_links, links);
+      }
+      const Share share = group.part(trunk.bits_per_node, group_bits);
       path.hops.push_back({ResourceId(t), static_cast<std::uint32_t>(share.numerator),
                            static_cast<std::uint32_t>(share.denominator)});
       const Duration latency = arrived.latency + trunk.latency;

@@ -19,9 +19,10 @@ namespace stepcast::routing {
 /// Colour refinement: every GPU, NIC and storage node has a colour of its own; switches of any kind
 /// start by kind and host and are refined by their neighbourhoods, links coloured by capacity,
 /// payload rate, latency, cost, tier and the faults that hit them, until stable. Links with equal
-/// (class of from, class of to, link colour) are one trunk, which is one resource. The partition is
-/// equitable (checked in exact counts), so a flow that every node splits equally over equal-cost
-/// links loads all links of a trunk equally.
+/// (class of from, class of to, cost, tier, faults) are one trunk, which is one resource with the sum of
+/// their rates. The partition is equitable (checked in exact counts), so a flow that every node splits
+/// equally over equal-cost links, and in proportion to their rates over links to one class, loads all
+/// links of a trunk alike.
 ///
 /// With `Links::kEach` the fabric's links (those that touch a switch outside hosts) are a trunk each;
 /// links inside a host still form trunks, since NVLink stripes every transfer over its switches.
@@ -35,7 +36,8 @@ class RouteGraph {
   [[nodiscard]] std::vector<Resource> resources() const;
   [[nodiscard]] ResourceId resource_of(LinkId link) const { return trunk_of_link_[link.index()]; }
 
-  /// Equal shares over all shortest paths, as exact fractions; nothing when there is no path.
+  /// Shares over all shortest paths, as exact fractions; nothing when there is no path. Neighbours of
+  /// different classes share by their number of links, trunks to one class by nameplate capacity.
   /// Throws UnsupportedError when a share does not fit 32 bits.
   [[nodiscard]] std::optional<Path> spread(NodeId from, NodeId to, Reach reach) const;
 
@@ -52,12 +54,13 @@ class RouteGraph {
   struct Trunk {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
-    std::uint32_t colour = 0;
+    std::uint32_t bundle = 0;
     std::uint32_t links_per_node = 0;  // at a node of `from`
+    std::uint64_t bits_per_node = 0;   // their nameplate capacity, per second
     std::uint32_t cost = 1;
     bool usable = true;    // false: down for good
     bool network = false;  // not inside one host
-    Duration latency;
+    Duration latency;      // of its slowest link
   };
   /// A usable trunk to (or from) a forwarding class of its scope, packed for searches.
   struct Arc {
@@ -99,18 +102,20 @@ class RouteGraph {
   [[nodiscard]] Target target(std::uint32_t destination, std::uint32_t scope) const;
   [[nodiscard]] const Distances& distances(std::uint32_t destination, std::uint32_t scope) const;
   /// Calls visit(trunk, distance) for every usable trunk towards the target, ordered by class of its
-  /// other end, then colour; trunks straight to the destination come first.
+  /// other end, then bundle; trunks straight to the destination come first.
   template <class Visit>
   void for_each_next(std::uint32_t node_class, const Target& target, const Visit& visit) const;
   [[nodiscard]] std::uint32_t shortest(std::uint32_t node_class, const Target& target) const;
   [[nodiscard]] std::uint32_t scope_of(NodeId from, NodeId to, Reach reach) const;
 
   const topology::Topology& topology_;
-  std::vector<std::uint32_t> link_colour_;  // dense
-  std::vector<std::uint8_t> down_;          // by link: down for good
-  std::vector<std::uint32_t> class_of_;     // by node
+  std::vector<std::uint32_t> link_colour_;  // dense: what makes nodes different
+  std::vector<std::uint32_t>
+      link_bundle_;                      // dense: links of one bundle between the same classes are one trunk
+  std::vector<std::uint8_t> down_;       // by link: down for good
+  std::vector<std::uint32_t> class_of_;  // by node
   std::vector<NodeClass> classes_;
-  std::vector<Trunk> trunks_;  // by from, then to, then colour
+  std::vector<Trunk> trunks_;  // by from, then to, then bundle
   std::vector<std::uint32_t> first_trunk_;
   // Inside hosts and in the network: trunks to forwarding classes, and back from them.
   Adjacency forward_[2];

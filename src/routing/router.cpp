@@ -94,12 +94,23 @@ struct Router::State {
   [[nodiscard]] Path required(NodeId from, NodeId to, Reach reach, std::uint64_t flow) const {
     std::optional<Path> path = policy->path(from, to, reach, flow);
     if (!path) {
-      throw InputError(fmt::format(
-          "no path from \"{}\" to \"{}\" over the fabric of cluster \"{}\"; add links, or check the "
-          "faults that take links down",
-          fabric().node(from).name, fabric().node(to).name, cluster.name));
+      refuse(from, to);
     }
     return *std::move(path);
+  }
+
+  [[noreturn]] void refuse(NodeId from, NodeId to) const {
+    const auto down = [](const topology::Fault& fault) { return fault.factor == 0; };
+    const bool faulty = std::any_of(cluster.faults.begin(), cluster.faults.end(), down);
+    config::Diagnostics diagnostics;
+    diagnostics.add(cluster.fabric_place,
+                    fmt::format("no path from \"{}\" to \"{}\": traffic passes through switches, not through "
+                                "other GPUs, NICs or storage",
+                                fabric().node(from).name, fabric().node(to).name),
+                    faulty ? "check the faults that take links down, or join them by links over a switch"
+                           : "join them by a link, or by links over a switch");
+    diagnostics.throw_if_any();
+    STEPCAST_CHECK(false, "an error that was not thrown");
   }
 
   /// Where a GPU meets the network: its NICs, or itself when it has none.

@@ -90,7 +90,7 @@ class Router {
   /// Capacities of the fabric, then two per storage system (its read and write rate).
   [[nodiscard]] std::span<const Resource> resources() const;
 
-  /// Empty for from == to. Throws InputError when links that are down for good leave no path.
+  /// Empty for from == to. Throws InputError, at the fabric, when no path of switches joins them.
   [[nodiscard]] const Path& between(GpuId from, GpuId to, std::uint64_t flow = 0) const;
   /// From GPU `from` into the network by the NIC of GPU `exit` of the same host (NVLink first when
   /// they differ: PXN-like forwarding) to GPU `to` of another host (else as between()).

@@ -62,7 +62,7 @@ void add_storage(const config::Node& node,
   const std::int64_t links = attach.require("links").integer(1, kMostHosts);
   const Bandwidth rate = attach.require("bandwidth").bandwidth();
   const config::Node latency = attach.get("latency");
-  const Duration wait = latency.present() ? latency.duration() : Duration::from_ps(500'000);
+  const Duration wait = latency.present() ? read_link_latency(latency) : Duration::from_ps(500'000);
   for (const auto& [value, where] : {std::pair(added.read, read), std::pair(added.write, write),
                                      std::pair(rate, attach.get("bandwidth"))}) {
     if (value == Bandwidth() && where.present() && node.diagnostics().empty()) {
@@ -140,6 +140,7 @@ void read_link_target(const config::Node& node, const Topology& topology, Fault&
   const config::Node index = node.get("index");
   const std::int64_t chosen = index.present() ? index.integer(0, kMostHosts) : 0;
   const std::string text = link.text();
+  fault.link = text;
   const auto ends = link_ends(topology, text);
   if (!ends) {
     if (link.is_text()) {
@@ -192,6 +193,7 @@ void read_gpu_target(const config::Node& node, const Topology& topology, Fault& 
 Fault read_fault(const config::Node& node, const Topology& topology) {
   node.allow_only({"comment", "gpu", "link", "index", "factor", "at", "until"});
   Fault fault;
+  fault.place = node.place();
   const bool is_gpu = node.get("gpu").present();
   if (is_gpu == node.get("link").present()) {
     node.error("a fault hits either a GPU or a link", "give exactly one of \"gpu\" and \"link\"");
@@ -203,8 +205,13 @@ Fault read_fault(const config::Node& node, const Topology& topology) {
   } else {
     read_link_target(node, topology, fault);
   }
-  constexpr double kSlowestGpu = 1e-6;  // a GPU that stands still would never finish a step
-  fault.factor = node.require("factor").factor(is_gpu ? kSlowestGpu : 0.0, 1.0);
+  constexpr double kSlowest = 1e-6;  // a GPU that stands still would never finish a step
+  const config::Node factor = node.require("factor");
+  fault.factor = factor.factor(is_gpu ? kSlowest : 0.0, 1.0);
+  if (!is_gpu && fault.factor > 0 && fault.factor < kSlowest) {
+    factor.error(fmt::format("a link at {:g} of its capacity", fault.factor),
+                 "write 0 for a link that is down, else at least 1e-6");
+  }
   if (const config::Node at = node.get("at"); at.present()) {
     fault.at = TimePoint::from_start(at.duration());
   }
@@ -284,7 +291,8 @@ Cluster read_cluster(const config::Document& document,
           hosts,
           std::move(topology),
           std::move(storage),
-          std::move(faults)};
+          std::move(faults),
+          fabric.place()};
 }
 
 }  // namespace stepcast::topology

@@ -19,6 +19,8 @@ struct Fault {
   double factor = 1;          ///< in [0, 1] for links, (0, 1] for GPUs
   TimePoint at;
   TimePoint until = TimePoint::never();
+  std::string link = {};     ///< kLink: "leaf3-spine1", as in the file
+  config::Place place = {};  ///< of the fault in the file
 };
 
 /// Storage of a cluster: a node of the fabric with its own read and write rates.
@@ -38,6 +40,7 @@ struct Cluster {
   Topology topology;
   std::vector<Storage> storage;
   std::vector<Fault> faults;
+  config::Place fabric_place = {};  ///< of the fabric in the file, for errors found later
 };
 
 /// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults;

@@ -14,6 +14,9 @@ inline constexpr std::string_view kDefaultLinkLatency = "500 ns";
 inline constexpr std::string_view kLinkLatencySource =
     "assumed: one switch crossing and some tens of metres of fibre at 5 ns/m";
 
+/// Latency of a link in a file: at most 1 s, as the options of the builders.
+[[nodiscard]] Duration read_link_latency(const config::Node& node);
+
 /// NIC `nic` of host `host` in the node order of add_hosts.
 [[nodiscard]] NodeId nic_node(const hardware::HostKind& kind, std::uint32_t host, std::uint32_t nic);
 

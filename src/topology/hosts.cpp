@@ -22,9 +22,22 @@ std::uint32_t pcie_switches(const hardware::HostKind& kind) {
   return (kind.gpus + kind.gpus_per_pcie_switch - 1) / kind.gpus_per_pcie_switch;
 }
 
-/// A host without NVLink switches, or without NVLink, needs a way between its PCIe switches.
+/// True when a GPU uses a NIC that sits on another PCIe switch: several switches share one NIC.
+bool shares_nics_across_switches(const hardware::HostKind& kind) {
+  for (std::uint32_t gpu = 0; gpu < kind.gpus && kind.nics > 0 && kind.nics < kind.gpus; ++gpu) {
+    const std::uint32_t first_user = gpu - gpu % (kind.gpus / kind.nics);  // its NIC sits beside that GPU
+    if (gpu / kind.gpus_per_pcie_switch != first_user / kind.gpus_per_pcie_switch) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A host needs a way between its PCIe switches (the processors) when its GPUs have no NVLink, or when
+/// some reach their NIC only over another switch.
 bool has_pcie_root(const hardware::HostKind& kind) {
-  return kind.nvlink_bandwidth == Bandwidth() && pcie_switches(kind) > 1;
+  return pcie_switches(kind) > 1 &&
+         (kind.nvlink_bandwidth == Bandwidth() || shares_nics_across_switches(kind));
 }
 
 std::uint32_t first_nic(const hardware::HostKind& kind) {
@@ -139,6 +152,16 @@ bool check_size(const config::Node& where, std::uint64_t cables) {
   }
   where.error(fmt::format("a fabric of {} cables", cables), fmt::format("the most is {}", kMostCables));
   return false;
+}
+
+Duration read_link_latency(const config::Node& node) {
+  constexpr Duration kLongest = Duration::from_ps(1'000'000'000'000);
+  const Duration latency = node.duration();
+  if (latency > kLongest) {
+    node.error("a link latency above 1 s", "give the time of one crossing, such as \"500 ns\"");
+    return {};
+  }
+  return latency;
 }
 
 void attach_nic(const BuildContext& context,

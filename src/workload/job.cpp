@@ -223,6 +223,7 @@ Job read_job(const config::Document& document, config::Diagnostics& diagnostics)
                    "checkpoint"});
   if (const config::Node model = root.require("model"); model.present()) {
     job.model = read_model(model, root.place().file);
+    job.place = model.place();
   }
   job.name = root.get("name").present() ? root.get("name").text() : job.model.name;
   if (root.get("description").present()) {
@@ -238,8 +239,13 @@ Job read_job(const config::Document& document, config::Diagnostics& diagnostics)
   read_precision(root, job);
   read_overlap(root.get("overlap"), job);
   job.bucket = Bytes(kDefaultBucket);
-  if (root.get("bucket").present()) {
-    job.bucket = std::max(root.get("bucket").bytes(), Bytes(1));
+  if (const config::Node bucket = root.get("bucket"); bucket.present()) {
+    job.bucket = bucket.bytes();
+    if (job.bucket == Bytes()) {
+      bucket.error("a bucket of 0 B",
+                   "give at least 1 B: what is below one layer's gradients means one layer");
+      job.bucket = Bytes(1);
+    }
   }
   read_flag(root.get("checkpoint"), job.checkpoint);
   if (diagnostics.size() != before) {

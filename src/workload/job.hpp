@@ -45,6 +45,7 @@ struct Plan {
 struct Job {
   std::string name;
   std::string description;
+  config::Place place;  ///< of its model in the file, for errors found later
   Model model;
   Plan plan;
   std::uint32_t sequence = 0;
@@ -67,8 +68,8 @@ struct Job {
 /// Reads a job document (keys: ../../workloads/README.md). Structural checks that need no cluster
 /// happen here (heads by tp, layers by stages, interleaving); `resolve` does the rest.
 /// `model` may be an object, the path of a file that holds one, or {"hugging_face": "path/config.json"};
-/// a Hugging Face config is recognised by "hidden_size" or "n_embd". Paths are relative to the job file.
-/// Findings are recorded; with any, the job must not be used.
+/// a Hugging Face config is recognised by "model_type", "hidden_size" or "n_embd". Paths are relative to the
+/// job file. Findings are recorded; with any, the job must not be used.
 [[nodiscard]] Job read_job(const config::Document& document, config::Diagnostics& diagnostics);
 
 /// Fixes dp for `ranks` ranks and checks what depends on it: tp x pp x dp = ranks, global batch

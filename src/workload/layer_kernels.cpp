@@ -24,6 +24,10 @@ constexpr double kSoftmaxBytes = 10;
 constexpr double kSoftmaxBackwardBytes = 9;
 constexpr double kScoreDropoutBytes = 5;
 
+// The dropout beside each residual, and after the embedding, writes its mask and reads it in the backward.
+// Unfused attention: elementwise_passes was fitted on its steps, all with dropout, and contains the masks.
+constexpr double kMaskBytes = 1;
+
 constexpr double kFp8CastBytes = 3;  // read 2, write 1 per element of an fp8 product's operand
 
 constexpr double kFlashBackwardProducts = 2.5;  // five products where the forward has two
@@ -51,6 +55,10 @@ LayerKernels::LayerKernels(const Job& job, const hardware::Accelerator& device)
 Kernel LayerKernels::pass(double passes) const {
   return compute::elementwise(passes * static_cast<double>(shape_.plain_tokens) *
                               static_cast<double>(shape_.hidden) * kElementBytes);
+}
+
+double LayerKernels::dropout_passes() const {
+  return job_.dropout > 0 && job_.attention == Attention::kFlash ? kMaskBytes / kElementBytes : 0;
 }
 
 void LayerKernels::cast(std::int64_t columns, Kernels& out) const {
@@ -83,7 +91,7 @@ Kernel LayerKernels::flash(bool forward) const {
   kernel.kind = forward ? KernelKind::kFlashForward : KernelKind::kFlashBackward;
   kernel.flops = 2 * tokens * static_cast<double>(shape_.sequence) * query;
   kernel.flops *= forward ? 1 : kFlashBackwardProducts;
-  kernel.bytes = std::llround(tokens * tensors * kElementBytes * (forward ? 1 : 2));
+  kernel.bytes = compute::kernel_bytes(tokens * tensors * kElementBytes * (forward ? 1 : 2));
   kernel.tiles =
       shape_.heads * shape_.micro_batch * ((shape_.sequence + kFlashTileRows - 1) / kFlashTileRows);
   return kernel;
@@ -126,7 +134,7 @@ void LayerKernels::attention_core_backward(Kernels& out) const {
 
 Kernels LayerKernels::norm() const {
   const double each = device_.elementwise_passes / 4;  // two norms, two residuals
-  return {pass(each), pass(each)};
+  return {pass(each), pass(each + dropout_passes())};
 }
 
 Kernels LayerKernels::residual() const {
@@ -135,7 +143,7 @@ Kernels LayerKernels::residual() const {
 
 Kernels LayerKernels::norm_backward() const {
   const double each = kBackwardPasses * device_.elementwise_passes / 4;
-  return {pass(each), pass(each)};
+  return {pass(each), pass(each + dropout_passes())};
 }
 
 Kernels LayerKernels::residual_backward() const {
@@ -251,7 +259,7 @@ Kernels LayerKernels::optimizer(double parameters) const {
   Kernel update;
   update.kind = KernelKind::kOptimizer;
   update.dtype = DataType::kFp32;
-  update.bytes = std::llround(device_.optimizer_bytes_per_parameter * parameters);
+  update.bytes = compute::kernel_bytes(device_.optimizer_bytes_per_parameter * parameters);
   Kernel fixed;
   fixed.kind = KernelKind::kFixed;
   fixed.bytes = device_.step_overhead.ps();

@@ -52,6 +52,8 @@ class LayerKernels {
   void attention_core(Kernels& out) const;
   void attention_core_backward(Kernels& out) const;
   [[nodiscard]] compute::Kernel pass(double passes) const;
+  /// The mask of a dropout beside a residual, in passes.
+  [[nodiscard]] double dropout_passes() const;
   [[nodiscard]] compute::Kernel flash(bool forward) const;
   [[nodiscard]] compute::Kernel loss_bytes(double share) const;
 

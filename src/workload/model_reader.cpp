@@ -4,11 +4,14 @@
 #include <array>
 #include <filesystem>
 #include <initializer_list>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "config/data_path.hpp"
+#include "config/quote.hpp"
 
 namespace stepcast::workload {
 
@@ -92,18 +95,29 @@ constexpr std::array<Family, 13> kFamilies = {
     Family{"phi3", true, false, false, false},
 };
 
+/// The family that "model_type" names. One that is not listed may not be a decoder at all, or have other
+/// parts than the config says: refused, not guessed.
 Family family_of(const config::Node& node) {
-  const config::Node type = node.get("model_type");
-  const std::string name = type.present() ? type.text() : std::string();
+  const config::Node type = node.require("model_type");
+  if (!type.present()) {
+    return kFamilies.front();
+  }
+  const std::string name = type.text();
+  std::vector<std::string> known;
   for (const Family& family : kFamilies) {
     if (family.type == name) {
       return family;
     }
+    known.emplace_back(family.type);
   }
-  // Unknown: a SiLU activation with its own width means a gated MLP in every published family.
-  const config::Node activation = node.get("hidden_act");
-  const bool gated = activation.present() && activation.is_text() && activation.text() == "silu";
-  return {"", gated, !gated, false, true};
+  if (type.is_text()) {
+    type.unsupported(
+        fmt::format("model type {} is not modelled", config::in_quotes(name)),
+        fmt::format("known dense decoders: {}; or describe the model by layers, hidden, heads ... "
+                    "(workloads/README.md)",
+                    fmt::join(known, ", ")));
+  }
+  return kFamilies.front();
 }
 
 /// First present member of several spellings.
@@ -126,7 +140,7 @@ config::Node need(const config::Node& node, std::initializer_list<std::string_vi
 Model read_hugging_face(const config::Node& node) {
   if (const config::Node experts = first_of(node, {"num_local_experts", "n_routed_experts", "num_experts"});
       experts.present()) {
-    experts.error("mixture-of-experts models are not modelled", "use a dense model");
+    experts.unsupported("mixture-of-experts models are not modelled", "use a dense model");
   }
   const Family family = family_of(node);
   Model model;
@@ -153,7 +167,8 @@ Model read_hugging_face(const config::Node& node) {
 }
 
 Model read_object(const config::Node& node) {
-  const bool hugging_face = node.get("hidden_size").present() || node.get("n_embd").present();
+  const bool hugging_face =
+      node.get("model_type").present() || node.get("hidden_size").present() || node.get("n_embd").present();
   return hugging_face ? read_hugging_face(node) : read_own(node);
 }
 

@@ -4,6 +4,7 @@
 
 #include "workload/job.hpp"
 #include "workload/pipeline_schedule.hpp"
+#include "workload/shapes.hpp"
 
 namespace stepcast::workload {
 
@@ -103,6 +104,24 @@ void check_batches(const Job& job, const config::Document& document) {
   }
 }
 
+/// The state of a rank must be countable in bytes: at most 16 for each parameter of a stage.
+void check_parameters(const Job& job, const config::Document& document) {
+  constexpr double kMostParameters = 5e17;  // x 16 stays below 2^63
+  const LocalParameters local = local_parameters(job);
+  for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
+    const double layers = static_cast<double>(chunk_layers(job, stage)) * job.plan.virtual_stages;
+    const double parameters = layers * local.layer + local.embedding + local.head;
+    if (parameters > kMostParameters) {
+      node_at(document, "", "model")
+          .unsupported(fmt::format("a rank of stage {} holds {:.2g} parameters, and their bytes cannot be "
+                                   "counted exactly",
+                                   stage, parameters),
+                       "reduce layers, hidden or ffn_hidden, or increase tp or pp");
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 void resolve(Job& job,
@@ -112,6 +131,7 @@ void resolve(Job& job,
   diagnostics.throw_if_any();
   if (fix_data_parallel(job, ranks, document)) {
     check_batches(job, document);
+    check_parameters(job, document);
   }
   diagnostics.throw_if_any();
 }

@@ -131,7 +131,9 @@ Cost flash_cost(const Kernel& kernel, const hardware::Accelerator& device) {
     const double per_sm = static_cast<double>(kernel.tiles) / static_cast<double>(device.sm_count);
     efficiency *= per_sm / (per_sm + (forward ? kFlashHalfTilesForward : kFlashHalfTilesBackward));
   }
-  return {kernel.flops / (device.peak_fp16.flops_per_second() * efficiency), CostClass::kAttention};
+  const double math = kernel.flops / (device.peak_fp16.flops_per_second() * efficiency);
+  const double traffic = memory_seconds(kernel, device);
+  return math >= traffic ? Cost{math, CostClass::kAttention} : Cost{traffic, CostClass::kMemory};
 }
 
 Cost cost_of(const Kernel& kernel, const hardware::Accelerator& device) {
@@ -155,7 +157,7 @@ class Roofline final : public Model {
     if (!(cost.seconds < kLongestSeconds)) {
       throw UnsupportedError(
           fmt::format("one kernel would run for {:.3g} s on {}, beyond the simulated range "
-                      "of 104 days; reduce the sequence, the micro-batch or the model",
+                      "of 104 days; make it smaller (of a job: the sequence, the micro-batch or the model)",
                       cost.seconds, device.name));
     }
     Work work;

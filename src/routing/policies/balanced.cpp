@@ -1,9 +1,10 @@
 // Equal-cost paths share every flow equally.
 //
 // Scope:       ideal packet spraying and adaptive routing in steady state; the default.
-// Assumes:     each switch splits each flow equally over its next links on shortest paths, whatever their
-//              rate; so links wired alike carry equal shares and are one resource (a trunk).
-// Not covered: weighting by rate or load, paths longer than the shortest.
+// Assumes:     each switch splits each flow over its next neighbours on shortest paths by their number of
+//              links, and over links to one neighbour by their capacity; so links wired alike carry
+//              shares alike and are one resource (a trunk).
+// Not covered: weighting neighbours by rate or load, paths longer than the shortest.
 // Source:      Dixit et al., On the impact of packet spraying in data center networks, INFOCOM 2013;
 //              equitable partitions: Paige & Tarjan, SIAM J. Comput. 16(6), 1987.
 // Validated by: tests/unit/routing/balanced_test.cpp (against brute force on the graph itself)

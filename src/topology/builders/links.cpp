@@ -74,7 +74,7 @@ std::optional<NodeId> find_node(const config::Node& where, const Names& names) {
 }
 
 /// The NICs that a GPU names; a GPU without any reaches the network by its own links.
-void add_gpu_nics(const config::Node& node, const Names& names, Topology::Draft& draft) {
+void add_gpu_nics(const config::Node& node, NodeId gpu, const Names& names, Topology::Draft& draft) {
   std::vector<NodeId>& nics = draft.gpu_nics.emplace_back();
   const config::Node list = node.get("nics");
   if (!list.present()) {
@@ -84,6 +84,10 @@ void add_gpu_nics(const config::Node& node, const Names& names, Topology::Draft&
     if (const auto nic = find_node(item, names)) {
       if (draft.nodes[nic->index()].kind != NodeKind::kNic) {
         item.error(fmt::format("\"{}\" is not a NIC", item.text()), "name nodes of kind \"nic\"");
+      } else if (draft.nodes[nic->index()].host != draft.nodes[gpu.index()].host) {
+        item.error(fmt::format("\"{}\" is a NIC of host {}, but this GPU is in host {}", item.text(),
+                               draft.nodes[nic->index()].host, draft.nodes[gpu.index()].host),
+                   "name NICs of its own host, or leave nics out: the GPU then uses its own links");
       } else {
         nics.push_back(*nic);
       }
@@ -101,7 +105,7 @@ void add_link(const BuildContext& context,
   const Bandwidth capacity = node.require("bandwidth").bandwidth();
   const config::Node latency = node.require("latency");
   const config::Node tier = node.get("tier");
-  Link link = switch_link(context.host, capacity, latency.duration(),
+  Link link = switch_link(context.host, capacity, read_link_latency(latency),
                           draft.tier(tier.present() ? tier.text() : std::string("link")));
   if (const config::Node effective = node.get("effective"); effective.present()) {
     link.effective = effective.bandwidth();
@@ -149,7 +153,7 @@ void build(const BuildContext& context, Topology::Draft& draft) {
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (draft.nodes[first + i].kind == NodeKind::kGpu) {
-      add_gpu_nics(nodes[i], names, draft);
+      add_gpu_nics(nodes[i], NodeId(first + i), names, draft);
     } else if (const config::Node nics = nodes[i].get("nics"); nics.present()) {
       nics.error("only a GPU has NICs", "leave out nics");
     }

@@ -163,3 +163,35 @@ TEST_CASE("an unknown compute model is refused with a suggestion") {
 TEST_CASE("a kernel beyond the simulated range is refused, not overflowed") {
   CHECK_THROWS_AS(time_of(elementwise(8e18)), UnsupportedError);
 }
+
+TEST_CASE("kernels that are in range one by one and not together are refused") {
+  const auto model = make_model("roofline");
+  // 2,000 h + 600 h = 9.36e18 ps; int64 ends at 9.22e18.
+  Kernel hours;
+  hours.kind = KernelKind::kFixed;
+  hours.bytes = std::int64_t{2000} * 3600 * 1'000'000'000'000;
+  Kernel more = hours;
+  more.bytes = std::int64_t{600} * 3600 * 1'000'000'000'000;
+  CHECK_THROWS_AS(model->sequence(std::array{hours, more}, device()), UnsupportedError);
+  CHECK(model->sequence(std::array{hours}, device()).alone.ps() == hours.bytes);
+}
+
+TEST_CASE("bytes beyond int64 are refused, not overflowed") {
+  // 2 x 4e9 x 2e9 + 4e9^2 elements of 2 bytes: 6.4e19.
+  const Kernel large = gemm(4'000'000'000, 4'000'000'000, 2'000'000'000, DataType::kBf16);
+  CHECK(large.bytes == kTooManyBytes);
+  CHECK(elementwise(1e30).bytes == kTooManyBytes);
+  CHECK_THROWS_AS(make_model("roofline")->sequence(std::array{elementwise(1e30)}, device()),
+                  UnsupportedError);
+}
+
+TEST_CASE("flash attention takes the longer of its arithmetic and its traffic") {
+  Kernel flash;
+  flash.kind = KernelKind::kFlashForward;
+  flash.flops = 50e9;         // 1 ms at 50 TFLOP/s
+  flash.bytes = 400'000'000;  // 0.5 ms at 0.8 TB/s
+  check_ps(time_of(flash), 1e-3);
+  flash.bytes = 1'600'000'000;  // 2 ms
+  check_ps(time_of(flash), 2e-3);
+  CHECK(of_class(time_of(flash), CostClass::kMemory) == time_of(flash).alone);
+}

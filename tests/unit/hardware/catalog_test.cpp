@@ -105,3 +105,31 @@ TEST_CASE("mistakes in a host are answered with place and remedy") {
   CHECK(error_of(R"({"host": {"base": "dgx-h100", "gpus": 7.5}})") ==
         "h.json:1:39: /host/gpus: 7.5 is not a whole number; give a whole number");
 }
+
+TEST_CASE("a rate given alone brings its payload rate with it") {
+  // 400 -> 800 Gb/s: the payload rate of the base doubles with it.
+  const HostKind base = read(R"({"host": "dgx-h100"})");
+  const HostKind faster = read(R"({"host": {"base": "dgx-h100", "nic_bandwidth": "800 Gb/s"}})");
+  CHECK(faster.nic_effective.bits_per_second() == 2 * base.nic_effective.bits_per_second());
+  CHECK(faster.nvlink_effective == base.nvlink_effective);
+  // 450 -> 225 GB/s: half.
+  const HostKind slower = read(R"({"host": {"base": "dgx-h100", "nvlink_bandwidth": "225 GB/s"}})");
+  CHECK(slower.nvlink_effective.bits_per_second() == base.nvlink_effective.bits_per_second() / 2);
+  // What is given stays as given.
+  const HostKind both =
+      read(R"({"host": {"base": "dgx-h100", "nic_bandwidth": "800 Gb/s", "nic_effective": "700 Gb/s"}})");
+  CHECK(both.nic_effective == 700_Gbps);
+  CHECK(error_of(R"({"host": {"base": "dgx-h100", "nvlink_bandwidth": "0 B/s"}})") ==
+        "h.json:1:10: /host: "
+        "NVLink switches without NVLink bandwidth; give nvlink_bandwidth and nvlink_effective");
+}
+
+TEST_CASE("no part of an accelerator computes above its peak") {
+  // 0.7 x 1.5 = 1.05 of the peak.
+  CHECK(error_of(R"({"host": {"base": "dgx-h100", "accelerator": {"base": "H100",
+                    "attention_forward_efficiency": 0.7, "attention_backward_ratio": 1.5}}})")
+            .find("the backward would run above the peak") != std::string::npos);
+  CHECK(error_of(
+            R"({"host": {"base": "dgx-h100", "accelerator": {"base": "H100", "peak_fp8": "100 TFLOP/s"}}})")
+            .find("peak_fp8 is below peak_fp16") != std::string::npos);
+}

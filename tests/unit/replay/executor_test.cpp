@@ -63,9 +63,10 @@ TEST_CASE("a transfer over a link that stays down names the ranks that wait") {
   CHECK(text.find(
             "the program cannot finish: after 0.000506 s nothing can happen any more and 2 stream(s) wait") ==
         0);
-  CHECK(text.find("rank 0, operation \"s\" (send at program.json:2) is in a transfer that does not end: a "
-                  "link on its "
-                  "path is down for good (see faults)") != std::string::npos);
+  CHECK(text.find("rank 0, operation \"s\" (send at program.json:2) is in a transfer that does not end\n") !=
+        std::string::npos);
+  CHECK(text.find("/faults/0: link \"h0.nic0-leaf0\" is down from 0.000506 s on and for good") !=
+        std::string::npos);
 }
 
 TEST_CASE("a circle of waits between ranks is an error that says who waits for whom") {
@@ -157,5 +158,13 @@ TEST_CASE("a step beyond the range of simulated time is refused, not wrapped") {
   // 2 x 60 days; the range of int64 picoseconds is 106 days.
   const std::string text = error_of(one_rank(R"({"id": "a", "op": "delay", "duration": "1440 h"},
                                                {"id": "b", "op": "delay", "duration": "1440 h"})"));
-  CHECK(text.find("the step would last longer than 106 days") == 0);
+  CHECK(text.find("program.json:1:") == 0);
+  CHECK(text.find(": the step would last longer than 106 days") != std::string::npos);
+}
+
+TEST_CASE("a link that is down for a while delays what needs it, and no more") {
+  // 1.006 ms, and 5 ms of standstill in the middle.
+  const std::string faults =
+      R"([{"link": "h0.nic0-leaf0", "factor": 0, "at": "406 us", "until": "5406 us"}])";
+  CHECK(step_ps(replay_text(kNetworkMessage, clean_cluster(faults))) == 6'006'000'000);
 }

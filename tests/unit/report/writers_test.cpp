@@ -205,3 +205,13 @@ TEST_CASE("an output file appears whole or not at all") {
 TEST_CASE("the schema of measured rows is JSON") {
   CHECK(nlohmann::json::parse(report::row_schema()).contains("properties"));
 }
+
+TEST_CASE("one rank moves nothing, so it has no bandwidth") {
+  report::CollectiveSweep sweep;
+  sweep.ranks = 1;
+  sweep.rows.push_back({Bytes(1 << 30), 7e-6, "ring_all_reduce", "LL", 1});
+  CHECK(report::algbw(sweep.rows.front(), sweep) == 0);
+  CHECK(report::busbw(sweep.rows.front(), sweep) == 0);
+  sweep.ranks = 2;  // 2^30 bytes in 7 us
+  CHECK(report::algbw(sweep.rows.front(), sweep) == Approx(1073741824 / 7e-6 * 1e-9));
+}

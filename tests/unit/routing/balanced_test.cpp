@@ -126,8 +126,10 @@ TEST_CASE("a link that is down from the start and for good is routed around") {
   const Router broken(cut, "balanced");
   CHECK_THROWS_WITH(
       broken.between(GpuId(0), GpuId(8)),
-      "no path from \"h0.nic0\" to \"h1.nic0\" over the fabric of cluster \"c\"; add links, or check the "
-      "faults that take links down");
+      "c.json:1:57: /fabric: no path from \"h0.nic0\" to \"h1.nic0\": traffic passes through switches, not "
+      "through other GPUs, NICs or storage; check the faults that take links down, or join them by links "
+      "over "
+      "a switch");
   CHECK_NOTHROW(broken.between(GpuId(0), GpuId(1)));
 }
 
@@ -218,4 +220,39 @@ TEST_CASE("GPUs of one host without a path inside it go over the network") {
 TEST_CASE("an unknown routing is answered with the nearest") {
   const Cluster cluster = cluster_of("dgx-h100", 1, R"({"kind": "single_host"})");
   CHECK_THROWS_WITH(Router(cluster, "balance"), "unknown routing \"balance\"; did you mean \"balanced\"?");
+}
+
+namespace {
+
+/// Two GPUs behind two switches that two parallel links of 100 and 300 Gb/s join.
+std::string unequal_parallel(const std::string& faults) {
+  return R"({"name": "c", "host": "dgx-h100", "fabric": {"kind": "links", "nodes": [
+    {"name": "g0", "kind": "gpu", "host": 0}, {"name": "g1", "kind": "gpu", "host": 1},
+    {"name": "a", "kind": "switch"}, {"name": "b", "kind": "switch"}], "links": [
+    {"from": "g0", "to": "a", "bandwidth": "800 Gb/s", "latency": "1 us", "tier": "NIC"},
+    {"from": "g1", "to": "b", "bandwidth": "800 Gb/s", "latency": "1 us", "tier": "NIC"},
+    {"from": "a", "to": "b", "bandwidth": "100 Gb/s", "latency": "1 us"},
+    {"from": "a", "to": "b", "bandwidth": "300 Gb/s", "latency": "2 us"}]}, "faults": )" +
+         faults + "}";
+}
+
+}  // namespace
+
+TEST_CASE("parallel links of unequal rate are one trunk of their sum") {
+  const Cluster cluster = cluster_of(unequal_parallel("[]"));
+  const Router router(cluster, "balanced");
+  const Path& path = router.between(GpuId(0), GpuId(1));
+  CHECK(hops_of(router, path) == std::vector<Seen>{{"NIC", 1, 1, 1}, {"link", 1, 1, 2}, {"NIC", 1, 1, 1}});
+  const Resource& trunk = router.resources()[path.hops[1].resource.index()];
+  CHECK(trunk.nameplate_bytes_per_second == 50e9);  // 400 Gb/s
+  CHECK(path.latency == 4_us);                      // the last byte takes the slower link: 1 + 2 + 1
+}
+
+TEST_CASE("parallel links that faults tell apart share by their capacity") {
+  const Cluster cluster =
+      cluster_of(unequal_parallel(R"([{"link": "a-b", "index": 0, "factor": 0.5, "at": "1 s"}])"));
+  const Router router(cluster, "balanced");
+  // 100 of 400 Gb/s and 300 of 400 Gb/s.
+  CHECK(hops_of(router, router.between(GpuId(0), GpuId(1))) ==
+        std::vector<Seen>{{"NIC", 1, 1, 1}, {"link", 1, 4, 1}, {"link", 3, 4, 1}, {"NIC", 1, 1, 1}});
 }

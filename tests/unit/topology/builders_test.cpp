@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "routing/router.hpp"
 #include "support/catch.hpp"
 #include "topology/builder.hpp"
 #include "unit/topology/read_text.hpp"
@@ -205,4 +206,18 @@ TEST_CASE("every builder is listed once, with a summary") {
     names.push_back(builder.name);
   }
   CHECK(names == std::vector<std::string_view>{"single_host", "fat_tree", "rail_optimized", "links"});
+}
+
+TEST_CASE("GPUs that share a NIC of another PCIe switch reach it over the PCIe root") {
+  const auto host = [](int nics) {
+    return cluster_of(R"({"name": "c", "hosts": 2, "fabric": {"kind": "fat_tree", "hosts_per_leaf": 2},
+                          "host": {"base": "dgx-h100", "gpus_per_pcie_switch": 2, "nics": )" +
+                      std::to_string(nics) + "}}");
+  };
+  // One NIC, on the first of four PCIe switches: the fifth is the root.
+  CHECK(ports(host(1).topology, "h0.pcie4") == Ports{{"PCIe", 4}});
+  // A NIC on every switch needs none.
+  CHECK_FALSE(host(4).topology.find("h0.pcie4").has_value());
+  const Cluster shared = host(1);
+  CHECK(routing::Router(shared, "balanced").between(GpuId(7), GpuId(8 + 7)).hops.size() == 10);
 }
