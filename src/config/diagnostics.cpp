@@ -30,16 +30,20 @@ std::string with_remedy(std::string_view problem, std::string_view remedy) {
 
 }  // namespace
 
-void Diagnostics::add(const Place& place, std::string_view problem, std::string_view remedy) {
+std::string place_text(const Place& place) {
   std::string text = place.file;
   if (place.line > 0) {
     text += fmt::format(":{}:{}", place.line, place.column);
   }
-  text += ": ";
   if (!place.pointer.empty()) {
-    text += shown_pointer(place.pointer) + ": ";
+    text += ": " + shown_pointer(place.pointer);
   }
-  add_message({place.file, place.line, place.column, text + with_remedy(problem, remedy)});
+  return text;
+}
+
+void Diagnostics::add(const Place& place, std::string_view problem, std::string_view remedy) {
+  add_message({place.file, place.line, place.column,
+               fmt::format("{}: {}", place_text(place), with_remedy(problem, remedy))});
 }
 
 void Diagnostics::add(std::string_view problem, std::string_view remedy) {

@@ -23,6 +23,9 @@ struct Place {
   std::string pointer;
 };
 
+/// "FILE:LINE:COL: /json/pointer", what is not known left out.
+[[nodiscard]] std::string place_text(const Place& place);
+
 /// Collects input errors so that several are reported at once: file by file, each in file order.
 /// The same error twice counts once.
 class Diagnostics {

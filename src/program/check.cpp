@@ -27,6 +27,19 @@ const SourcePlace* place_of(const Program& program, std::uint32_t operation) {
   return place < program.places.size() ? &program.places[place] : nullptr;
 }
 
+config::Place place_in_file(const SourcePlace& place) {
+  config::Place at;
+  at.file = place.file;
+  at.pointer = place.pointer;
+  if (place.column > 0) {
+    at.line = static_cast<int>(place.offset);
+    at.column = place.column;
+  } else if (place.offset >= 0) {
+    at.file += fmt::format(":{}", place.offset);
+  }
+  return at;
+}
+
 }  // namespace
 
 std::string exact_text(Bytes bytes) {
@@ -73,15 +86,14 @@ void add_finding(config::Diagnostics& diagnostics,
     diagnostics.add(problem, remedy);
     return;
   }
-  config::Place at;
-  at.file = place->file;
-  if (place->column > 0) {
-    at.line = static_cast<int>(place->offset);
-    at.column = place->column;
-  } else if (place->offset >= 0) {
-    at.file += fmt::format(":{}", place->offset);
-  }
-  diagnostics.add(at, problem, remedy);
+  diagnostics.add(place_in_file(*place), problem, remedy);
+}
+
+std::string at_operation(const Program& program, std::uint32_t operation, std::string_view text) {
+  const SourcePlace* place = place_of(program, operation);
+  return place == nullptr || place->file.empty()
+             ? std::string(text)
+             : fmt::format("{}: {}", config::place_text(place_in_file(*place)), text);
 }
 
 void add_findings(config::Diagnostics& diagnostics,

@@ -145,7 +145,7 @@ class OperationsReader {
     allow_keys(node, op.kind);
     const config::Place place = node.place();
     op.place = static_cast<std::uint32_t>(program_.places.size());
-    program_.places.push_back({place.file, place.line, id, place.column});
+    program_.places.push_back({place.file, place.line, id, place.column, place.pointer});
     if (const config::Node label = node.get("label"); label.present()) {
       op.label = shared_index(program_.labels, read_label(label));
     }

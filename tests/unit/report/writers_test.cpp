@@ -9,7 +9,6 @@
 #include "report/amounts.hpp"
 #include "report/chrome_trace.hpp"
 #include "report/collective_table.hpp"
-#include "report/output_file.hpp"
 #include "report/row_schema.hpp"
 #include "report/validation_writer.hpp"
 #include "report/writer.hpp"
@@ -186,20 +185,6 @@ TEST_CASE("the Chrome trace is JSON with an event per operation, waiting apart")
   }
   CHECK(waits == 7);
   CHECK(reductions == 8);
-}
-
-TEST_CASE("an output file appears whole or not at all") {
-  {
-    report::OutputFile file("whole_or_not_test.txt");
-    file.write("half");
-    CHECK(!std::ifstream("whole_or_not_test.txt"));
-  }
-  CHECK(!std::ifstream("whole_or_not_test.txt"));
-  CHECK(!std::ifstream("whole_or_not_test.txt.partial"));
-  report::write_file("whole_or_not_test.txt", "all");
-  CHECK(std::ifstream("whole_or_not_test.txt"));
-  std::remove("whole_or_not_test.txt");
-  CHECK_THROWS_AS(report::write_file("no/such/folder/x", "all"), InputError);
 }
 
 TEST_CASE("the schema of measured rows is JSON") {
