@@ -55,7 +55,8 @@ std::vector<double> fit(const std::vector<FitRow>& rows,
   for (std::size_t c = 0; c < constants.size(); ++c) {
     lower.push_back(std::log(constants[c].lower));
     upper.push_back(std::log(constants[c].upper));
-    steps.push_back(std::min(0.02, (upper.back() - lower.back()) / 4));  // BOBYQA wants twice the step as room
+    steps.push_back(
+        std::min(0.02, (upper.back() - lower.back()) / 4));  // BOBYQA wants twice the step as room
     logs.push_back(std::clamp(std::log(constants[c].prior), lower.back(), upper.back()));
   }
   nlopt::opt optimiser(nlopt::LN_BOBYQA, static_cast<unsigned>(constants.size()));

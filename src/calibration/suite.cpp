@@ -78,8 +78,9 @@ FittedConstant read_constant(const config::Node& node) {
     return constant;  // a comparison with what was refused would say nothing new
   }
   if (std::log(constant.upper) - std::log(constant.lower) < kNarrowest) {
-    node.get("upper").error(fmt::format("no room between lower {} and upper {}", constant.lower, constant.upper),
-                            "give an upper bound above the lower one, or leave the constant out");
+    node.get("upper").error(
+        fmt::format("no room between lower {} and upper {}", constant.lower, constant.upper),
+        "give an upper bound above the lower one, or leave the constant out");
   } else if (constant.prior < constant.lower || constant.prior > constant.upper) {
     node.get("prior").error(
         fmt::format("{} is not within the bounds {} to {}", constant.prior, constant.lower, constant.upper),
@@ -142,16 +143,18 @@ void check_rows(const Suite& suite, const config::Node& fit, config::Diagnostics
   for (const MeasuredRow& row : suite.rows) {
     const auto [known, is_new] = rows.try_emplace(row.id, &row);
     if (!is_new) {
-      diagnostics.add(row.place,
-                      fmt::format("row {} stands in {} too", config::in_quotes(row.id), known->second->place.file),
-                      "give every row of the suite its own id");
+      diagnostics.add(
+          row.place,
+          fmt::format("row {} stands in {} too", config::in_quotes(row.id), known->second->place.file),
+          "give every row of the suite its own id");
     }
     groups.insert(row.group);
     if (fit.present() && row.group.empty()) {
-      diagnostics.add(row.place,
-                      fmt::format("row {} has no \"group\", but the suite fits constants and holds groups out",
-                                  config::in_quotes(row.id)),
-                      "name its model");
+      diagnostics.add(
+          row.place,
+          fmt::format("row {} has no \"group\", but the suite fits constants and holds groups out",
+                      config::in_quotes(row.id)),
+          "name its model");
     }
   }
   if (fit.present() && groups.size() < 2 && diagnostics.empty()) {

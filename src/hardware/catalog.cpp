@@ -252,7 +252,9 @@ double largest_of(const Member& /*member*/) {
 }
 
 template <class Owner>
-bool get_range(std::span<const Field<Owner>> fields, const std::string& name, std::pair<double, double>& range) {
+bool get_range(std::span<const Field<Owner>> fields,
+               const std::string& name,
+               std::pair<double, double>& range) {
   const Field<Owner>* field = find_field(fields, name);
   if (field == nullptr) {
     return false;
