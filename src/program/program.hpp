@@ -207,7 +207,9 @@ struct Programs {
 [[nodiscard]] std::vector<std::uint32_t> enclosing_loops(const Program& program);
 
 /// `text` with the place of an operation in front where it is known: "FILE:LINE:COL: /json/pointer: text".
-[[nodiscard]] std::string at_operation(const Program& program, std::uint32_t operation, std::string_view text);
+[[nodiscard]] std::string at_operation(const Program& program,
+                                       std::uint32_t operation,
+                                       std::string_view text);
 
 /// Checks everything that can be known before the run and throws one InputError with all findings:
 /// indices in range, slots filled, loops that nest (at most 64 deep) with counts in [1, 2^31] and at
