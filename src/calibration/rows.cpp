@@ -65,7 +65,7 @@ std::vector<MeasuredRow> read_rows(const config::Document& document) {
         {"id", "kind", "cluster", "job", "ranks", "set", "group", "measured", "software", "where", "note"});
     MeasuredRow row;
     const config::Node id = node.require("id");
-    row.id = id.text();
+    row.id = id.name();
     if (id.is_text() && row.id.empty()) {
       id.error("the id is empty", "name the row: reports and errors show it");
     } else if (id.is_text() && !ids.insert(row.id).second) {
@@ -78,7 +78,7 @@ std::vector<MeasuredRow> read_rows(const config::Document& document) {
     row.cluster = node.require("cluster").text();
     row.job = node.require("job").text();
     row.ranks = text_of(node, "ranks");
-    row.group = text_of(node, "group");
+    row.group = node.get("group").name();
     row.software = text_of(node, "software");
     row.where = text_of(node, "where");
     row.note = text_of(node, "note");

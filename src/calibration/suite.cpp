@@ -171,7 +171,7 @@ Suite read_suite(const std::string& path, const std::string& shown_name) {
   Suite suite;
   const config::Node root = document.root();
   root.allow_only({"name", "description", "rows", "tolerance", "fit"});
-  suite.name = root.require("name").text();
+  suite.name = root.require("name").name();
   if (const config::Node text = root.get("description"); text.present()) {
     suite.description = text.text();
   }

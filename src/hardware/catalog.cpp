@@ -332,7 +332,7 @@ void read_accelerator(const config::Node& node,
     }
   }
   if (const config::Node name = node.get("name"); name.present()) {
-    accelerator.name = name.text();
+    accelerator.name = name.name();
   }
   read_fields(node, accelerator_fields(), has_base, accelerator);
   if (accelerator.peak_fp8.flops_per_second() > 0 && accelerator.gemm_efficiency_fp8 <= 0) {
@@ -398,7 +398,7 @@ HostKind Catalog::read_host(const config::Node& node) const {
     }
   }
   if (const config::Node name = node.get("name"); name.present()) {
-    host.name = name.text();
+    host.name = name.name();
   }
   const config::Node accelerator = has_base ? node.get("accelerator") : node.require("accelerator");
   if (accelerator.is_object()) {

@@ -60,7 +60,7 @@ class OperationsReader {
     for (const config::Node& item : node.items()) {
       item.allow_only({"name", "kind"});
       const config::Node name = item.require("name");
-      Stream stream{name.text(), read_enum(item.require("kind"), StreamKind::kCopy, StreamKind::kCompute)};
+      Stream stream{name.name(), read_enum(item.require("kind"), StreamKind::kCopy, StreamKind::kCompute)};
       if (!find_stream(stream.name)) {
         program_.streams.push_back(std::move(stream));
       } else if (name.present()) {
@@ -135,7 +135,7 @@ class OperationsReader {
       return;
     }
     const auto index = static_cast<std::uint32_t>(program_.operations.size());
-    const std::string id = id_node.text();
+    const std::string id = id_node.name();
     if (id_node.present() && !index_of_.emplace(id, index).second) {
       id_node.error(fmt::format("id {} is already taken in this program", config::in_quotes(id)),
                     "give each operation its own");

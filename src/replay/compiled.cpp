@@ -20,8 +20,10 @@ std::vector<std::vector<std::uint32_t>> loop_nests(const program::Program& progr
       nests[op] = nests[loop];
       nests[op].push_back(loop);
       if (nests[op].size() > kMaxLoopDepth) {
-        throw InputError(fmt::format("program \"{}\": loops nested deeper than {}; unroll one", program.name,
-                                     kMaxLoopDepth));
+        throw InputError(
+            program::at_operation(program, loop,
+                                  fmt::format("program \"{}\": loops nested deeper than {}; unroll one",
+                                              program.name, kMaxLoopDepth)));
       }
     }
   }
@@ -102,9 +104,10 @@ class Compiler {
     const std::vector<std::uint64_t> counts = program::execution_counts(program_);
     for (std::size_t op = 0; op < counts.size(); ++op) {
       if (counts[op] > kMostExecutions) {
-        throw InputError(fmt::format(
-            "program \"{}\": operation {} would run {} times; the executor counts to 4294967295, repeat less",
-            program_.name, op, counts[op]));
+        throw InputError(program::at_operation(program_, static_cast<std::uint32_t>(op),
+                                               fmt::format("program \"{}\": operation {} would run {} times; "
+                                                           "the executor counts to 4294967295, repeat less",
+                                                           program_.name, op, counts[op])));
       }
     }
   }

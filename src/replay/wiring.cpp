@@ -102,10 +102,14 @@ class Wirer {
         continue;
       }
       const std::int64_t fixed = compiled_[program_index].operations[index].duration_ps;
-      switch (op.kind) {
-        case OpKind::kCollective: endpoints.push_back(collective(program, op, cls, rank, fixed)); break;
-        case OpKind::kStorage: endpoints.push_back(storage(op, cls, rank, fixed)); break;
-        default: endpoints.push_back(message(op, rank, fixed)); break;
+      try {
+        switch (op.kind) {
+          case OpKind::kCollective: endpoints.push_back(collective(program, op, cls, rank, fixed)); break;
+          case OpKind::kStorage: endpoints.push_back(storage(op, cls, rank, fixed)); break;
+          default: endpoints.push_back(message(op, rank, fixed)); break;
+        }
+      } catch (const InputError& error) {  // too many bytes, no path, no such storage
+        throw InputError(program::at_operation(program, index, error.what()));
       }
     }
     out_.endpoints.push_back(std::move(endpoints));

@@ -176,7 +176,8 @@ void run(const CollectiveArguments& arguments) {
   const bool steps = steps_wanted(arguments.common);
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
 
-  const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings);
+  const topology::Cluster cluster =
+      replay::load_cluster(arguments.cluster, arguments.common.settings, arguments.common.ranks);
   const replay::RankChoice choice = replay::choose_ranks(cluster, arguments.common.ranks);
   std::vector<GpuId> group;
   for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {

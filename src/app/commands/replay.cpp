@@ -5,6 +5,7 @@
 #include "app/command.hpp"
 #include "config/data_path.hpp"
 #include "config/node.hpp"
+#include "config/quote.hpp"
 #include "program/native_format.hpp"
 #include "replay/predict.hpp"
 #include "replay/step_input.hpp"
@@ -31,7 +32,8 @@ void run(const ReplayArguments& arguments) {
   config::Diagnostics diagnostics;
   const config::Document document = config::Document::load(arguments.program, diagnostics);
   program::Programs programs = program::read_programs(document, diagnostics);
-  const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings);
+  const topology::Cluster cluster =
+      replay::load_cluster(arguments.cluster, arguments.common.settings, arguments.common.ranks);
   // A list places the program's ranks on those GPUs; a count only has to be large enough.
   if (!arguments.common.ranks.empty()) {
     const replay::RankChoice choice = replay::choose_ranks(cluster, arguments.common.ranks);
@@ -43,7 +45,8 @@ void run(const ReplayArguments& arguments) {
     }
     options.gpus = choice.gpus;
   }
-  report.deliver(replay::replay(cluster, std::move(programs), file_name(arguments.program), options));
+  report.deliver(replay::replay(cluster, std::move(programs),
+                                config::printable(file_name(arguments.program), 255), options));
 }
 
 }  // namespace
