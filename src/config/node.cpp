@@ -260,11 +260,7 @@ std::string Node::text() const {
 
 std::string Node::name() const {
   std::string name = text();
-  const bool clean = std::none_of(name.begin(), name.end(), [](char letter) {
-    const auto byte = static_cast<unsigned char>(letter);
-    return byte < 0x20 || byte == 0x7F;
-  });
-  if (!clean) {
+  if (printable(name, name.size()) != name) {  // a flag may also hold bytes that are not UTF-8
     error("the name " + in_quotes(name) + " holds control characters", "leave them out");
   }
   return name;

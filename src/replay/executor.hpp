@@ -68,11 +68,23 @@ struct TierUse {
   double peak = 0;         ///< highest load / capacity of any resource at any time
 };
 
+/// Hears how far a run is. The run neither waits for it nor depends on it.
+class RunObserver {
+ public:
+  RunObserver() = default;
+  RunObserver(const RunObserver&) = delete;
+  RunObserver& operator=(const RunObserver&) = delete;
+  virtual ~RunObserver() = default;
+  /// Called now and then, by the count of events: virtual time, operations executed and operations in all.
+  virtual void progress(TimePoint now, std::uint64_t done, std::uint64_t total) = 0;
+};
+
 struct ExecutorOptions {
   collective::Form form = collective::Form::kCoupled;
   bool record_timeline = false;
   std::vector<bool> record_classes;          ///< by ClassId: which classes to record; empty = all
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
+  RunObserver* observer = nullptr;           ///< may be null
 };
 
 /// Everything reported is derived from this.

@@ -175,6 +175,7 @@ Run run(const topology::Cluster& cluster, program::Programs programs, const Pred
   const Partition partition = identity_partition(run.programs);
   ExecutorOptions executor;
   executor.form = options.form;
+  executor.observer = options.observer;
   executor.record_timeline = options.record_timeline;
   if (options.record_timeline) {
     executor.record_classes = classes_to_record(run.programs, partition, options);

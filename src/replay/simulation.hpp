@@ -148,6 +148,7 @@ class Simulation {
   [[nodiscard]] std::string stall_text() const;
 
   [[nodiscard]] Timeline collect();
+  [[nodiscard]] std::uint64_t operations_in_all() const;  ///< that the run will execute
   [[nodiscard]] const PathParts& path_of(std::uint32_t cls) const;
 
   const program::Programs& programs_;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/command.hpp"
+#include "app/progress.hpp"
 #include "config/data_path.hpp"
 #include "replay/step_input.hpp"
 
@@ -25,7 +26,12 @@ void run(const PredictArguments& arguments) {
   replay::PredictOptions options = report.predict_options();
   options.gpus = std::move(input.gpus);
   options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name, input.job);
-  report.deliver(replay::predict(input.cluster, input.job, input.ranks, options));
+  const replay::Run run = [&] {
+    ProgressLine progress(arguments.common.quiet);
+    options.observer = &progress;
+    return replay::predict(input.cluster, input.job, input.ranks, options);
+  }();
+  report.deliver(run);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/command.hpp"
+#include "app/progress.hpp"
 #include "config/data_path.hpp"
 #include "config/node.hpp"
 #include "config/quote.hpp"
@@ -45,8 +46,13 @@ void run(const ReplayArguments& arguments) {
     }
     options.gpus = choice.gpus;
   }
-  report.deliver(replay::replay(cluster, std::move(programs),
-                                config::printable(file_name(arguments.program), 255), options));
+  const replay::Run run = [&] {
+    ProgressLine progress(arguments.common.quiet);
+    options.observer = &progress;
+    return replay::replay(cluster, std::move(programs), config::printable(file_name(arguments.program), 255),
+                          options);
+  }();
+  report.deliver(run);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST_CASE("bounds narrower than the usual step are no obstacle") {
 }
 
 TEST_CASE("more threads than rows are not more than rows") {
-  const std::string path = std::string(STEPCAST_SOURCE_DIR) + "/tests/errors/suite_tolerance/suite.json";
+  const std::string path = config::data_root() + "/tests/errors/suite_tolerance/suite.json";
   const calibration::Suite suite = calibration::read_suite(path, "suite.json");
   CHECK(calibration::validate(suite, 100'000).rows.size() == 1);
 }
