@@ -214,7 +214,9 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
       app.add_subcommand("collective", "time one collective over sizes, as nccl-tests prints it");
   command->add_option("kind", arguments->kind, "all_reduce|all_gather|reduce_scatter|send_recv")->required();
   command->add_option("cluster", arguments->cluster, "cluster file or shipped name")->required();
-  command->add_option("-b,--minbytes", arguments->min_bytes, "smallest size, K M G are binary")
+  command
+      ->add_option("-b,--minbytes", arguments->min_bytes,
+                   "smallest size, K M G are binary; sizes are cut to whole elements, as in nccl-tests")
       ->capture_default_str();
   command->add_option("-e,--maxbytes", arguments->max_bytes, "largest size")->capture_default_str();
   command->add_option("-f,--stepfactor", arguments->step_factor, "multiply the size by this whole number");
