@@ -1,10 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "replay/predict.hpp"
+#include "report/writer.hpp"
 
 // Internal to app/: what the commands share.
 namespace stepcast::app {
@@ -19,19 +23,36 @@ struct CommonOptions {
   std::string fold = "auto";
   std::string steady_state = "auto";
   std::uint64_t seed = 0;
-  int threads = 0;  ///< 0 = all cores
+  std::string trace;
+  std::string trace_ranks;
   std::string format = "text";
   std::string output;
   bool quiet = false;
   bool profile = false;
 };
 
+/// Adds a flag that takes a whole number in [lower, upper], stored in `value`; other text is an InputError
+/// that names the range. The value before the call is shown as the default unless it is outside the range.
+void add_whole(CLI::App& command,
+               const std::string& flag,
+               std::uint64_t& value,
+               std::uint64_t lower,
+               std::uint64_t upper,
+               const std::string& description);
+
 /// Adds --format --output --quiet to a command; `formats` is shown in the help.
 void add_output_options(CLI::App& command, CommonOptions& options, const std::string& formats);
 /// Adds --set --ranks --fidelity --routing --lowering --fold --steady-state --seed --profile.
 void add_run_options(CLI::App& command, CommonOptions& options);
+/// Adds --trace --trace-ranks.
+void add_trace_options(CLI::App& command, CommonOptions& options);
 
-/// Prints a text to standard output, or writes it to --output (whole or not at all).
+/// Refuses, before the run, outputs that cannot be written, that are one and the same file, or that would
+/// replace one of the files that are read (InputError).
+void check_outputs(const CommonOptions& options, const std::vector<std::string>& inputs);
+
+/// Prints a text to standard output, or writes it to --output (whole or not at all). Throws OutputError when
+/// not all of it could be written.
 void deliver(const std::string& text, const CommonOptions& options);
 
 /// Name of the form -> coupled or steps; unknown -> InputError.
@@ -42,6 +63,23 @@ void deliver(const std::string& text, const CommonOptions& options);
 
 /// --steady-state: auto counts repetitions, off simulates them; unknown -> InputError.
 [[nodiscard]] bool steady_state_wanted(const CommonOptions& options);
+
+/// What predict and replay do around their run: check the flags before anything is loaded, and deliver the
+/// trace, the result and the profile after it.
+class StepReport {
+ public:
+  /// Throws InputError for flags that are wrong in themselves.
+  explicit StepReport(const CommonOptions& options);
+  /// Options of the run by the flags; GPUs and uncertainty are the command's.
+  [[nodiscard]] replay::PredictOptions predict_options() const;
+  void deliver(const replay::Run& run) const;
+
+ private:
+  const CommonOptions& options_;
+  const report::ResultWriter& writer_;
+  std::vector<std::uint32_t> trace_ranks_;
+  std::chrono::steady_clock::time_point begin_;
+};
 
 /// Each command adds itself; its exit code is stored in `exit_code` when it ran.
 void add_predict(CLI::App& app, int& exit_code);

@@ -51,9 +51,12 @@ std::vector<double> fit(const std::vector<FitRow>& rows,
   std::vector<double> logs;
   std::vector<double> lower;
   std::vector<double> upper;
+  std::vector<double> steps;
   for (std::size_t c = 0; c < constants.size(); ++c) {
     lower.push_back(std::log(constants[c].lower));
     upper.push_back(std::log(constants[c].upper));
+    steps.push_back(
+        std::min(0.02, (upper.back() - lower.back()) / 4));  // BOBYQA wants twice the step as room
     logs.push_back(std::clamp(std::log(constants[c].prior), lower.back(), upper.back()));
   }
   nlopt::opt optimiser(nlopt::LN_BOBYQA, static_cast<unsigned>(constants.size()));
@@ -61,7 +64,7 @@ std::vector<double> fit(const std::vector<FitRow>& rows,
   optimiser.set_upper_bounds(upper);
   optimiser.set_min_objective(objective, &problem);
   optimiser.set_xtol_abs(1e-7);
-  optimiser.set_initial_step(0.02);
+  optimiser.set_initial_step(steps);
   optimiser.set_maxeval(5000);
   double reached = 0;
   optimiser.optimize(logs, reached);

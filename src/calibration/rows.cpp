@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "config/quote.hpp"
+
 namespace stepcast::calibration {
 namespace {
 
@@ -32,8 +34,9 @@ void read_measured(const config::Node& node, MeasuredRow& row) {
     row.metric = metrics[metric.one_of(metrics)];
   }
   if (const config::Node value = node.require("value"); value.present()) {
+    const std::size_t before = value.diagnostics().size();
     row.measured = value.duration().seconds();
-    if (row.measured <= 0) {
+    if (row.measured <= 0 && value.diagnostics().size() == before) {
       value.error("a measured time must be positive", "give the time of one step, for example \"13.75 s\"");
     }
   }
@@ -47,7 +50,7 @@ void read_measured(const config::Node& node, MeasuredRow& row) {
 
 }  // namespace
 
-std::vector<MeasuredRow> read_rows(const config::Document& document, config::Diagnostics& diagnostics) {
+std::vector<MeasuredRow> read_rows(const config::Document& document) {
   std::vector<MeasuredRow> rows;
   const config::Node root = document.root();
   root.allow_only({"schema_version", "source", "rows"});
@@ -56,13 +59,17 @@ std::vector<MeasuredRow> read_rows(const config::Document& document, config::Dia
   }
   const RowSource source = read_source(root.require("source"));
   std::set<std::string> ids;
-  for (const config::Node& node : root.require("rows").items()) {
+  const config::Node list = root.require("rows");
+  for (const config::Node& node : list.items()) {
     node.allow_only(
         {"id", "kind", "cluster", "job", "ranks", "set", "group", "measured", "software", "where", "note"});
     MeasuredRow row;
-    row.id = node.require("id").text();
-    if (!ids.insert(row.id).second) {
-      node.require("id").error(fmt::format("row \"{}\" occurs twice", row.id), "give every row its own id");
+    const config::Node id = node.require("id");
+    row.id = id.name();
+    if (id.is_text() && row.id.empty()) {
+      id.error("the id is empty", "name the row: reports and errors show it");
+    } else if (id.is_text() && !ids.insert(row.id).second) {
+      id.error(fmt::format("row {} occurs twice", config::in_quotes(row.id)), "give every row its own id");
     }
     const std::vector<std::string> kinds{"step"};
     if (const config::Node kind = node.require("kind"); kind.present()) {
@@ -71,7 +78,7 @@ std::vector<MeasuredRow> read_rows(const config::Document& document, config::Dia
     row.cluster = node.require("cluster").text();
     row.job = node.require("job").text();
     row.ranks = text_of(node, "ranks");
-    row.group = text_of(node, "group");
+    row.group = node.get("group").name();
     row.software = text_of(node, "software");
     row.where = text_of(node, "where");
     row.note = text_of(node, "note");
@@ -84,14 +91,12 @@ std::vector<MeasuredRow> read_rows(const config::Document& document, config::Dia
       read_measured(measured, row);
     }
     row.source = source;
-    const config::Place place = node.place();
-    row.place = fmt::format("{}:{}", place.file, place.line);
+    row.place = node.place();
     rows.push_back(std::move(row));
   }
-  if (rows.empty()) {
-    root.error("no rows", "add at least one measured row");
+  if (list.is_array() && rows.empty()) {
+    list.error("no rows", "add at least one measured row");
   }
-  diagnostics.throw_if_any();
   return rows;
 }
 

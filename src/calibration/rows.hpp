@@ -32,11 +32,10 @@ struct MeasuredRow {
   std::string where;                  ///< table, file or line of the source
   std::string note;
   RowSource source;
-  std::string place;  ///< FILE:LINE of the row, for messages
+  config::Place place;  ///< of the row, for messages
 };
 
-/// Reads a file of measured rows. Throws InputError with all findings.
-[[nodiscard]] std::vector<MeasuredRow> read_rows(const config::Document& document,
-                                                 config::Diagnostics& diagnostics);
+/// Reads a file of measured rows. Mistakes are recorded in the Diagnostics of the document.
+[[nodiscard]] std::vector<MeasuredRow> read_rows(const config::Document& document);
 
 }  // namespace stepcast::calibration

@@ -1,11 +1,18 @@
 #include "calibration/suite.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
+#include "base/suggestion.hpp"
 #include "config/node.hpp"
+#include "config/quote.hpp"
+#include "hardware/catalog.hpp"
 #include "replay/executor.hpp"
 
 namespace stepcast::calibration {
@@ -19,11 +26,44 @@ std::vector<std::string> part_names() {
   return names;
 }
 
+/// The name of a constant of the catalogue, empty after recording an error.
+std::string read_constant_name(const config::Node& node) {
+  if (!node.is_text()) {
+    return node.text();
+  }
+  const std::vector<std::string> names = hardware::Catalog::constant_names();
+  const std::string name = node.text();
+  if (std::find(names.begin(), names.end(), name) != names.end()) {
+    return name;
+  }
+  const std::string near = nearest(name, names);
+  node.error(name.empty() ? std::string("the name is empty")
+                          : fmt::format("unknown constant {}", config::in_quotes(name)),
+             near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                          : fmt::format("did you mean \"{}\"?", near));
+  return {};
+}
+
+/// A bound must be a value that the constant may take, and positive: the fit works on logarithms.
+void check_bound(const config::Node& node, const std::string& name, double value) {
+  if (name.empty() || !node.is_number()) {
+    return;
+  }
+  const auto [least, most] = hardware::Catalog::constant_range(name);
+  if (value <= 0 || value < least || value > most) {
+    node.error(fmt::format("{} is not a value that {} can be fitted to", value, name),
+               least > 0 ? fmt::format("give {} to {} (SI units)", least, most)
+                         : fmt::format("give more than 0 and at most {} (SI units)", most));
+  }
+}
+
 FittedConstant read_constant(const config::Node& node) {
-  constexpr double kLargest = 1e18;
+  constexpr double kLargest = 1e300;
+  constexpr double kNarrowest = 1e-6;  // of ln(upper / lower)
   node.allow_only({"name", "part", "prior", "sigma", "lower", "upper"});
+  const std::size_t before = node.diagnostics().size();
   FittedConstant constant;
-  constant.name = node.require("name").text();
+  constant.name = read_constant_name(node.require("name"));
   const std::vector<std::string> parts = part_names();
   if (const config::Node part = node.require("part"); part.present()) {
     constant.part = parts[part.one_of(parts)];
@@ -32,9 +72,19 @@ FittedConstant read_constant(const config::Node& node) {
   constant.sigma = node.require("sigma").number(1e-6, 10);
   constant.lower = node.require("lower").number(0, kLargest);
   constant.upper = node.require("upper").number(0, kLargest);
-  if (constant.lower <= 0 || constant.lower >= constant.upper || constant.prior < constant.lower ||
-      constant.prior > constant.upper) {
-    node.error("bounds must be positive and hold the prior", "give 0 < lower <= prior <= upper");
+  check_bound(node.get("lower"), constant.name, constant.lower);
+  check_bound(node.get("upper"), constant.name, constant.upper);
+  if (node.diagnostics().size() != before) {
+    return constant;  // a comparison with what was refused would say nothing new
+  }
+  if (std::log(constant.upper) - std::log(constant.lower) < kNarrowest) {
+    node.get("upper").error(
+        fmt::format("no room between lower {} and upper {}", constant.lower, constant.upper),
+        "give an upper bound above the lower one, or leave the constant out");
+  } else if (constant.prior < constant.lower || constant.prior > constant.upper) {
+    node.get("prior").error(
+        fmt::format("{} is not within the bounds {} to {}", constant.prior, constant.lower, constant.upper),
+        "give lower <= prior <= upper");
   }
   return constant;
 }
@@ -42,6 +92,75 @@ FittedConstant read_constant(const config::Node& node) {
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+void read_fit(const config::Node& fit, Suite& suite) {
+  fit.allow_only({"constants", "row_sigma"});
+  suite.row_sigma = fit.require("row_sigma").number(1e-6, 10);
+  const config::Node constants = fit.require("constants");
+  std::set<std::string> names;
+  for (const config::Node& node : constants.items()) {
+    suite.constants.push_back(read_constant(node));
+    const std::string& name = suite.constants.back().name;
+    if (!name.empty() && !names.insert(name).second) {
+      node.get("name").error(fmt::format("constant \"{}\" occurs twice", name), "list every constant once");
+    }
+  }
+  if (constants.is_array() && suite.constants.empty()) {
+    constants.error("no constants", "list what is fitted, or leave out \"fit\"");
+  }
+}
+
+/// Names of the row files; each only once, however it is spelled.
+std::vector<std::string> read_row_files(const config::Node& files, const std::string& folder) {
+  std::vector<std::string> names;
+  std::set<std::string> paths;
+  for (const config::Node& file : files.items()) {
+    const std::string name = file.text();
+    if (!file.is_text()) {
+      continue;
+    }
+    std::error_code missing;  // then the path itself tells files apart
+    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(folder + name), missing);
+    if (name.empty()) {
+      file.error("the name is empty", "name a file of measured rows");
+    } else if (!paths.insert(missing ? folder + name : path.string()).second) {
+      file.error(fmt::format("the rows of {} are listed already", config::in_quotes(name)),
+                 "list every file once");
+    }
+    names.push_back(name);
+  }
+  if (files.is_array() && files.items().empty()) {
+    files.error("no rows", "list at least one file of measured rows");
+  }
+  return names;
+}
+
+/// Ids are unique over all files of a suite; fitting needs groups to hold out.
+void check_rows(const Suite& suite, const config::Node& fit, config::Diagnostics& diagnostics) {
+  std::map<std::string, const MeasuredRow*> rows;
+  std::set<std::string> groups;
+  for (const MeasuredRow& row : suite.rows) {
+    const auto [known, is_new] = rows.try_emplace(row.id, &row);
+    if (!is_new) {
+      diagnostics.add(
+          row.place,
+          fmt::format("row {} stands in {} too", config::in_quotes(row.id), known->second->place.file),
+          "give every row of the suite its own id");
+    }
+    groups.insert(row.group);
+    if (fit.present() && row.group.empty()) {
+      diagnostics.add(
+          row.place,
+          fmt::format("row {} has no \"group\", but the suite fits constants and holds groups out",
+                      config::in_quotes(row.id)),
+          "name its model");
+    }
+  }
+  if (fit.present() && groups.size() < 2 && diagnostics.empty()) {
+    fit.error("constants cannot be fitted without a group when all rows are of one",
+              "add rows of another group, or leave out \"fit\"");
+  }
 }
 
 }  // namespace
@@ -52,49 +171,30 @@ Suite read_suite(const std::string& path, const std::string& shown_name) {
   Suite suite;
   const config::Node root = document.root();
   root.allow_only({"name", "description", "rows", "tolerance", "fit"});
-  suite.name = root.require("name").text();
+  suite.name = root.require("name").name();
   if (const config::Node text = root.get("description"); text.present()) {
     suite.description = text.text();
   }
   suite.tolerance = root.require("tolerance").number(0, 10);
-  if (const config::Node fit = root.get("fit"); fit.present()) {
-    fit.allow_only({"constants", "row_sigma"});
-    suite.row_sigma = fit.require("row_sigma").number(1e-6, 10);
-    for (const config::Node& constant : fit.require("constants").items()) {
-      suite.constants.push_back(read_constant(constant));
-    }
+  const config::Node fit = root.get("fit");
+  if (fit.present()) {
+    read_fit(fit, suite);
   }
-  const config::Node files = root.require("rows");
-  std::vector<std::string> names;
-  for (const config::Node& file : files.items()) {
-    names.push_back(file.text());
-  }
+  suite.files.push_back(path);
+  const std::vector<std::string> names = read_row_files(root.require("rows"), folder_of(path));
   diagnostics.throw_if_any();
+  std::vector<config::Document> row_documents;  // messages point into them
   for (const std::string& name : names) {
-    config::Diagnostics row_diagnostics;
-    const config::Document rows =
-        config::Document::load(folder_of(path) + name, row_diagnostics, folder_of(shown_name) + name);
-    for (MeasuredRow& row : read_rows(rows, row_diagnostics)) {
+    suite.files.push_back(folder_of(path) + name);
+    row_documents.push_back(
+        config::Document::load(suite.files.back(), diagnostics, folder_of(shown_name) + name));
+    for (MeasuredRow& row : read_rows(row_documents.back())) {
       suite.rows.push_back(std::move(row));
     }
   }
-  std::set<std::string> groups;
-  for (const MeasuredRow& row : suite.rows) {
-    groups.insert(row.group);
-    if (!suite.constants.empty() && row.group.empty()) {
-      throw InputError(
-          fmt::format("{}: row \"{}\" has no \"group\", but the suite fits constants and holds groups out; "
-                      "name its model",
-                      row.place, row.id));
-    }
-  }
-  if (!suite.constants.empty() && groups.size() < 2) {
-    throw InputError(
-        fmt::format("{}: constants cannot be fitted without a group when all rows are of one; add rows of "
-                    "another group, or leave out "
-                    "\"fit\"",
-                    shown_name));
-  }
+  diagnostics.throw_if_any();
+  check_rows(suite, fit, diagnostics);
+  diagnostics.throw_if_any();
   return suite;
 }
 

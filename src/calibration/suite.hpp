@@ -27,6 +27,7 @@ struct Suite {
   double row_sigma = 0;                   ///< scale of ln(predicted / measured) in the fit
   std::vector<FittedConstant> constants;  ///< empty: nothing is fitted on these rows
   std::vector<MeasuredRow> rows;
+  std::vector<std::string> files;  ///< paths of the suite and its row files
 };
 
 /// Reads a suite and its row files (paths relative to the suite's folder). Throws InputError.
@@ -74,8 +75,8 @@ struct Validation {
 };
 
 /// Predicts every row with the shipped constants, refits the constants with each group left out and
-/// predicts that group with them. Rows run side by side on `threads` threads; results do not depend
-/// on the number.
+/// predicts that group with them. Rows run side by side on `threads` threads, at most one per row; results do
+/// not depend on the number.
 [[nodiscard]] Validation validate(const Suite& suite, int threads);
 
 /// Error figures of some rows. REQUIRES: not empty.

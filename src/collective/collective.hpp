@@ -20,6 +20,9 @@ namespace stepcast::collective {
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 [[nodiscard]] std::string_view name_of(Protocol protocol);
 
+/// NCCL's MAXCHANNELS.
+inline constexpr std::uint32_t kMostChannels = 64;
+
 /// One call of a collective. `bytes` is the nccl-tests "size": the whole buffer (all-gather: the
 /// gathered result; reduce-scatter: the full input; all-reduce: the buffer; send/recv: the message).
 struct Request {

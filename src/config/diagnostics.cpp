@@ -30,6 +30,17 @@ std::string with_remedy(std::string_view problem, std::string_view remedy) {
 
 }  // namespace
 
+std::string place_text(const Place& place) {
+  std::string text = place.file;
+  if (place.line > 0) {
+    text += fmt::format(":{}:{}", place.line, place.column);
+  }
+  if (!place.pointer.empty()) {
+    text += ": " + shown_pointer(place.pointer);
+  }
+  return text;
+}
+
 void Diagnostics::add(const Place& place, std::string_view problem, std::string_view remedy) {
   wrong_ = true;
   add_unsupported(place, problem, remedy);
@@ -41,15 +52,8 @@ void Diagnostics::add(std::string_view problem, std::string_view remedy) {
 }
 
 void Diagnostics::add_unsupported(const Place& place, std::string_view problem, std::string_view remedy) {
-  std::string text = place.file;
-  if (place.line > 0) {
-    text += fmt::format(":{}:{}", place.line, place.column);
-  }
-  text += ": ";
-  if (!place.pointer.empty()) {
-    text += shown_pointer(place.pointer) + ": ";
-  }
-  add_message({place.file, place.line, place.column, text + with_remedy(problem, remedy)});
+  add_message({place.file, place.line, place.column,
+               fmt::format("{}: {}", place_text(place), with_remedy(problem, remedy))});
 }
 
 void Diagnostics::add_unsupported(std::string_view problem, std::string_view remedy) {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/suggestion.hpp"
 #include "config/document_state.hpp"
 #include "config/quote.hpp"
 
@@ -45,7 +44,7 @@ class Setter {
   void set(std::string_view value_text) {
     Value* parent = state_.root;
     for (std::size_t i = 0; i + 1 < keys_.size(); ++i) {
-      parent = &child(*parent, keys_[i]);
+      parent = &child(*parent, keys_[i], keys_[i + 1]);
     }
     ParseTarget target;
     target.file = &flag_;
@@ -100,23 +99,30 @@ class Setter {
     fail({flag_, 0, 0, pointer_of(at)}, problem, remedy);
   }
 
-  Value& child(Value& parent, const std::string& key) {
+  /// The container below `parent` that holds `next`; a missing object is added, as an optional section of a
+  /// file may be: the reader refuses it when its key is unknown.
+  Value& child(Value& parent, const std::string& key, const std::string& next) {
     if (std::holds_alternative<Value::Array>(parent.content)) {
       return *item(parent, key);
     }
     if (Value* found = find_member(parent, key)) {
       return *found;
     }
-    const auto* object = std::get_if<Value::Object>(&parent.content);
+    auto* object = std::get_if<Value::Object>(&parent.content);
     if (object == nullptr) {
       refuse(parent, describe(parent) + " has no members", "set the value itself, or name another place");
     }
-    std::vector<std::string> names;
-    for (const Value* value : object->members) {
-      names.emplace_back(value->key);
+    if (next == "-" || (!next.empty() && next.find_first_not_of("0123456789") == std::string::npos)) {
+      refuse(parent, fmt::format("no array {} to hold item {}", in_quotes(key), printable(next)),
+             "set the array as a whole");
     }
-    refuse(parent, "no key " + in_quotes(key),
-           names.empty() ? "set the object as a whole" : suggest(key, names));
+    Value& added = state_.values.emplace_back();
+    added.content = Value::Object{};
+    added.parent = &parent;
+    added.key = *state_.keys.insert(key).first;
+    added.file = &flag_;
+    object->members.push_back(&added);
+    return added;
   }
 
   Value*& item(Value& array, const std::string& token) {

@@ -199,7 +199,7 @@ Node Node::get(std::string_view key) const {
 
 Node Node::require(std::string_view key) const {
   const Node member = get(key);
-  if (is_object() && !member.present()) {
+  if (is_object() && !member.present() && !diagnostics().misspelt_.contains({value_, std::string(key)})) {
     error("missing key " + in_quotes(key), fmt::format("add {}: ...", in_quotes(key)));
   }
   return member;
@@ -221,6 +221,10 @@ void Node::allow_only(const std::vector<std::string>& keys) const {
       place.line = member->key_line;
       place.column = member->key_column;
       diagnostics().add(place, "unknown key " + in_quotes(member->key), suggest(member->key, keys));
+      const std::string meant = nearest(member->key, keys);
+      if (!meant.empty() && find_member(*value_, meant) == nullptr) {
+        diagnostics().misspelt_.emplace(value_, meant);
+      }
     }
   }
 }
@@ -252,6 +256,14 @@ std::string Node::text() const {
     expected(*this, *value_, "text", "write it in double quotes");
   }
   return is_text() ? std::get<std::string>(value_->content) : std::string();
+}
+
+std::string Node::name() const {
+  std::string name = text();
+  if (printable(name, name.size()) != name) {  // a flag may also hold bytes that are not UTF-8
+    error("the name " + in_quotes(name) + " holds control characters", "leave them out");
+  }
+  return name;
 }
 
 bool Node::boolean() const {

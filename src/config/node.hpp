@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,9 @@ struct Place {
   int column = 0;
   std::string pointer;
 };
+
+/// "FILE:LINE:COL: /json/pointer", what is not known left out.
+[[nodiscard]] std::string place_text(const Place& place);
 
 /// Collects input errors so that several are reported at once: file by file, each in file order.
 /// The same error twice counts once.
@@ -48,6 +52,7 @@ class Diagnostics {
   void throw_if_any() const;
 
  private:
+  friend class Node;
   struct Message {
     std::string file;
     int line = 0;
@@ -58,6 +63,7 @@ class Diagnostics {
   std::vector<Message> messages_;  // the first 200: hostile input can make millions
   std::size_t count_ = 0;
   bool wrong_ = false;  // something was added that is wrong, not only not covered
+  std::set<std::pair<const void*, std::string>> misspelt_;  // keys of an object that another was meant for
 };
 
 /// Where a number comes from (design 4.3).
@@ -97,9 +103,9 @@ class Document {
   [[nodiscard]] Node root() const;
 
   /// Replaces or adds the value at a JSON pointer (`--set /a/b=5`). `value_text` is JSON; text that
-  /// is not JSON is taken as a string, so that `--set /x=400Gb/s` works. A missing last key is added
-  /// (unknown keys are then refused by the reader); a missing parent, an index that does not exist and
-  /// "-" are InputErrors. Nodes taken before keep the value they had.
+  /// is not JSON is taken as a string, so that `--set /x=400Gb/s` works. A missing key is added, and so
+  /// are missing objects on the way to it (unknown keys are then refused by the reader); an index that does
+  /// not exist and "-" are InputErrors. Nodes taken before keep the value they had.
   void set(std::string_view pointer, std::string_view value_text);
 
   /// The text of a complete document again, keys in file order, comments dropped.
@@ -133,7 +139,8 @@ class Node {
   /// Member of an object, absent when missing.
   [[nodiscard]] Node get(std::string_view key) const;
 
-  /// Member of an object; a missing one is an error at the object ("missing key").
+  /// Member of an object; a missing one is an error at the object ("missing key"), unless allow_only has
+  /// reported a key of it as this one misspelt.
   [[nodiscard]] Node require(std::string_view key) const;
 
   /// Records an error for each key not listed, with a suggestion. `$schema` and `comment` always pass.
@@ -144,6 +151,8 @@ class Node {
   [[nodiscard]] std::vector<std::pair<std::string, Node>> members() const;  ///< of an object, file order
 
   [[nodiscard]] std::string text() const;
+  /// Text that reports show within a line: control characters are refused.
+  [[nodiscard]] std::string name() const;
   [[nodiscard]] bool boolean() const;
   /// Whole number in [lower, upper] (1e3 and 5.0 count as whole).
   [[nodiscard]] std::int64_t integer(std::int64_t lower, std::int64_t upper) const;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -232,6 +234,37 @@ bool get_field(std::span<const Field<Owner>> fields,
   return true;
 }
 
+/// Largest SI value that fits the member: int64 bit/s, B and ps.
+template <class Member>
+double largest_of(const Member& /*member*/) {
+  constexpr double kInt64 = 9e18;
+  if constexpr (std::is_same_v<Member, Bandwidth>) {
+    return kInt64 / 8;
+  } else if constexpr (std::is_same_v<Member, Bytes>) {
+    return kInt64;
+  } else if constexpr (std::is_same_v<Member, Duration>) {
+    return kInt64 * 1e-12;
+  } else if constexpr (std::is_same_v<Member, std::uint32_t>) {
+    return std::numeric_limits<std::uint32_t>::max();
+  } else {
+    return std::numeric_limits<double>::max();
+  }
+}
+
+template <class Owner>
+bool get_range(std::span<const Field<Owner>> fields,
+               const std::string& name,
+               std::pair<double, double>& range) {
+  const Field<Owner>* field = find_field(fields, name);
+  if (field == nullptr) {
+    return false;
+  }
+  const Owner owner{};
+  const double largest = std::visit([&](auto member) { return largest_of(owner.*member); }, field->member);
+  range = {field->lower, std::min(field->upper, largest)};
+  return true;
+}
+
 template <class T>
 std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
   std::vector<std::string> keys;
@@ -347,7 +380,7 @@ void read_accelerator(const config::Node& node,
     }
   }
   if (const config::Node name = node.get("name"); name.present()) {
-    accelerator.name = name.text();
+    accelerator.name = name.name();
   }
   const std::size_t errors_before = node.diagnostics().size();
   read_fields(node, accelerator_fields(), has_base, accelerator);
@@ -414,7 +447,7 @@ HostKind Catalog::read_host(const config::Node& node) const {
     }
   }
   if (const config::Node name = node.get("name"); name.present()) {
-    host.name = name.text();
+    host.name = name.name();
   }
   const config::Node accelerator = has_base ? node.get("accelerator") : node.require("accelerator");
   if (accelerator.is_object()) {
@@ -466,6 +499,14 @@ double Catalog::constant(const HostKind& host, const std::string& name) {
                      get_field(host_fields(), host, name, value);
   STEPCAST_CHECK(known, "no constant \"{}\"", name);
   return value;
+}
+
+std::pair<double, double> Catalog::constant_range(const std::string& name) {
+  std::pair<double, double> range;
+  const bool known = get_range(accelerator_fields(), name, range) ||
+                     get_range(collective_fields(), name, range) || get_range(host_fields(), name, range);
+  STEPCAST_CHECK(known, "no constant \"{}\"", name);
+  return range;
 }
 
 std::vector<std::string> Catalog::constant_names() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -105,6 +106,8 @@ class Catalog {
   static void set_constant(HostKind& host, const std::string& name, double value);
   /// Value of a named constant, as set_constant takes it.
   [[nodiscard]] static double constant(const HostKind& host, const std::string& name);
+  /// Smallest and largest value that set_constant takes. REQUIRES: a known name.
+  [[nodiscard]] static std::pair<double, double> constant_range(const std::string& name);
   /// Every name that set_constant takes: field names as in the files. Units: fractions, bytes/s,
   /// bytes, seconds, FLOP/s.
   [[nodiscard]] static std::vector<std::string> constant_names();

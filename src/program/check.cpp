@@ -37,6 +37,7 @@ std::optional<config::Place> file_place(const Program& program, std::uint32_t op
   }
   config::Place at;
   at.file = place->file;
+  at.pointer = place->pointer;
   if (place->column > 0) {
     at.line = static_cast<int>(place->offset);
     at.column = place->column;

@@ -68,6 +68,7 @@ void find_cycles(const Program& program, config::Diagnostics& diagnostics) {
   enum class State : std::uint8_t { kNew, kOpen, kDone };
   const OrderGraph graph(program);
   std::vector<State> state(program.operations.size(), State::kNew);
+  std::vector<bool> reported(program.operations.size(), false);
   std::vector<Visit> path;
   std::size_t cycles = 0;
   for (std::uint32_t root = 0; root < state.size() && cycles < kMostCycles; ++root) {
@@ -97,7 +98,13 @@ void find_cycles(const Program& program, config::Diagnostics& diagnostics) {
       while (path[start].operation != other) {
         --start;
       }
-      if (++cycles <= kMostCycles) {
+      // A second way around through the same operations says nothing new.
+      bool fresh = false;
+      for (std::size_t i = start; i < path.size(); ++i) {
+        fresh = fresh || !reported[path[i].operation];
+        reported[path[i].operation] = true;
+      }
+      if (fresh && ++cycles <= kMostCycles) {
         add_finding(diagnostics, program, other,
                     fmt::format("dependency cycle: {}", cycle_text(program, graph, path, start)),
                     "remove one of these dependencies");

@@ -13,7 +13,6 @@ namespace {
 constexpr std::int64_t kMostRounds = std::int64_t{1} << 31;
 constexpr std::uint64_t kMostExecutions = std::uint64_t{1} << 62;
 constexpr std::size_t kDeepestNesting = 64;
-constexpr std::uint64_t kMostMemberships = std::uint64_t{1} << 26;  // 512 groups around each of 131,072 ranks
 
 // Checks one program for itself: every index in range, loops that nest, values that make sense.
 class StructureCheck {

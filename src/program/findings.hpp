@@ -49,6 +49,9 @@ void add_findings(config::Diagnostics& diagnostics,
                   const std::vector<RankFinding>& findings,
                   std::string_view what);
 
+/// Members of all groups together: 512 groups around each of 131,072 ranks.
+inline constexpr std::uint64_t kMostMemberships = std::uint64_t{1} << 26;
+
 /// Parts of `check`. The later ones require that check_structure found nothing.
 void check_structure(const Programs& programs, config::Diagnostics& diagnostics);
 void check_dependencies(const Program& program, config::Diagnostics& diagnostics);

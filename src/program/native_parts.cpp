@@ -42,11 +42,11 @@ std::int64_t read_integer(const config::Node& node,
 Label read_label(const config::Node& node) {
   Label label;
   if (node.is_text()) {
-    label.name = node.text();
+    label.name = node.name();
     return label;
   }
   node.allow_only({"name", "dimension", "phase", "layer", "micro_batch", "micro_batch_stride", "chunk"});
-  label.name = node.get("name").text();
+  label.name = node.get("name").name();
   label.dimension = read_enum(node.get("dimension"), Dimension::kPp, Dimension::kNone);
   label.phase = read_enum(node.get("phase"), Phase::kCheckpoint, Phase::kNone);
   const auto index = [&](std::string_view key, std::int64_t lower, std::int64_t absent) {

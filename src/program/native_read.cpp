@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "config/quote.hpp"
+#include "program/findings.hpp"
 #include "program/native_format.hpp"
 #include "program/native_keys.hpp"
 #include "program/operation_reader.hpp"
@@ -21,6 +23,7 @@ class FileReader {
 
   Programs run() {
     root_.allow_only({"format", "version", "description", "ranks", "groups", "programs"});
+    static_cast<void>(root_.get("description").text());
     read_format();
     read_ranks();
     programs_.program_of.assign(programs_.ranks, Operation::kNone);
@@ -63,19 +66,48 @@ class FileReader {
     if (!groups.present()) {
       return;
     }
+    std::uint64_t memberships = 0;
     for (const auto& [name, node] : groups.members()) {
+      if (config::printable(name, name.size()) != name) {
+        node.error("the name " + config::in_quotes(name) + " holds control characters", "leave them out");
+      }
+      const std::size_t errors = node.diagnostics().size();
       const GroupId id = programs_.groups.push_back(read_rank_set(node, programs_.ranks));
+      if (node.diagnostics().size() == errors) {
+        check_group(node, programs_.groups[id], memberships);
+      }
       programs_.group_names.push_back(name);
       group_names_.emplace(name, id.index());
+    }
+  }
+
+  // What check() would find too, but without the place.
+  void check_group(const config::Node& node, const Group& group, std::uint64_t& memberships) {
+    if (group.size() == 0) {
+      node.error("a group without members", "name at least one rank, or leave the group out");
+      return;
+    }
+    if (memberships <= kMostMemberships && memberships + group.size() > kMostMemberships) {
+      node.error(fmt::format("the groups have more than {} members in all", kMostMemberships),
+                 "use fewer or smaller groups");
+    }
+    memberships += group.size();
+    std::vector<std::uint32_t> ranks;
+    for (const RankId rank : group.ranks()) {
+      ranks.push_back(rank.index());
+    }
+    std::sort(ranks.begin(), ranks.end());
+    if (const auto twice = std::adjacent_find(ranks.begin(), ranks.end()); twice != ranks.end()) {
+      node.error(fmt::format("rank {} is named twice", *twice), "name each member once");
     }
   }
 
   void read_program(const config::Node& node) {
     node.allow_only({"name", "ranks", "streams", "slots", "operations"});
     Program program;
-    program.name = node.require("name").text();
+    program.name = node.require("name").name();
     const config::Place place = node.place();
-    program.origin = {place.file, place.line, program.name, place.column};
+    program.origin = {place.file, place.line, program.name, place.column, place.pointer};
     const config::Node ranks = node.require("ranks");
     std::vector<RankId> members;
     if (ranks.present()) {

@@ -60,7 +60,7 @@ class OperationsReader {
     for (const config::Node& item : node.items()) {
       item.allow_only({"name", "kind"});
       const config::Node name = item.require("name");
-      Stream stream{name.text(), read_enum(item.require("kind"), StreamKind::kCopy, StreamKind::kCompute)};
+      Stream stream{name.name(), read_enum(item.require("kind"), StreamKind::kCopy, StreamKind::kCompute)};
       if (!find_stream(stream.name)) {
         program_.streams.push_back(std::move(stream));
       } else if (name.present()) {
@@ -135,7 +135,7 @@ class OperationsReader {
       return;
     }
     const auto index = static_cast<std::uint32_t>(program_.operations.size());
-    const std::string id = id_node.text();
+    const std::string id = id_node.name();
     if (id_node.present() && !index_of_.emplace(id, index).second) {
       id_node.error(fmt::format("id {} is already taken in this program", config::in_quotes(id)),
                     "give each operation its own");
@@ -145,7 +145,7 @@ class OperationsReader {
     allow_keys(node, op.kind);
     const config::Place place = node.place();
     op.place = static_cast<std::uint32_t>(program_.places.size());
-    program_.places.push_back({place.file, place.line, id, place.column});
+    program_.places.push_back({place.file, place.line, id, place.column, place.pointer});
     if (const config::Node label = node.get("label"); label.present()) {
       op.label = shared_index(program_.labels, read_label(label));
     }

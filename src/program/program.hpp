@@ -74,6 +74,7 @@ struct SourcePlace {
   std::int64_t offset = -1;  ///< line of our own format, byte offset of a trace; -1 = generated
   std::string id;            ///< id in the file
   int column = 0;            ///< with a line of our own format; 0 = unknown
+  std::string pointer;       ///< JSON pointer in our own format; may be empty
 };
 
 /// Side table entry of collectives.
@@ -205,6 +206,11 @@ struct Programs {
 
 /// Loop structure: for each operation, the index of the innermost `repeat` around it (kNone = none).
 [[nodiscard]] std::vector<std::uint32_t> enclosing_loops(const Program& program);
+
+/// `text` with the place of an operation in front where it is known: "FILE:LINE:COL: /json/pointer: text".
+[[nodiscard]] std::string at_operation(const Program& program,
+                                       std::uint32_t operation,
+                                       std::string_view text);
 
 /// Checks everything that can be known before the run and throws one InputError with all findings:
 /// indices in range, slots filled, loops that nest (at most 64 deep) with counts in [1, 2^31] and at

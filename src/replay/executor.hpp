@@ -71,6 +71,17 @@ struct TierUse {
 /// Whether one representative of each class of ranks is run, or every rank (design 2.2).
 enum class Fold : std::uint8_t { kAuto, kOff };
 
+/// Hears how far a run is. The run neither waits for it nor depends on it.
+class RunObserver {
+ public:
+  RunObserver() = default;
+  RunObserver(const RunObserver&) = delete;
+  RunObserver& operator=(const RunObserver&) = delete;
+  virtual ~RunObserver() = default;
+  /// Called now and then, by the count of events: virtual time, operations executed and operations in all.
+  virtual void progress(TimePoint now, std::uint64_t done, std::uint64_t total) = 0;
+};
+
 struct ExecutorOptions {
   collective::Form form = collective::Form::kCoupled;
   Fold fold = Fold::kAuto;
@@ -79,6 +90,7 @@ struct ExecutorOptions {
   std::vector<std::uint32_t> record_ranks;   ///< which ranks to record; empty = all
   bool record_resources = false;             ///< fill Timeline::resource_bytes
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
+  RunObserver* observer = nullptr;           ///< may be null
 };
 
 /// Everything reported is derived from this.

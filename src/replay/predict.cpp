@@ -172,6 +172,7 @@ Run run(const topology::Cluster& cluster, program::Programs programs, const Pred
   executor.form = options.form;
   executor.fold = options.fold;
   executor.steady_state = options.steady_state;
+  executor.observer = options.observer;
   executor.record_timeline = options.record_timeline;
   if (options.record_timeline) {
     executor.record_ranks = ranks_to_record(run.programs, options);

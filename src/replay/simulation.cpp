@@ -87,6 +87,9 @@ Timeline Simulation::run() {
   choose_anchor();
   drain();
   network_.resolve(at(0));
+  constexpr std::uint32_t kBatchesPerReport = 256;
+  std::uint32_t batches = 0;
+  const std::uint64_t in_all = options_.observer == nullptr ? 0 : operations_in_all();
   for (;;) {
     const std::int64_t next = std::min(queue_.next_time().ps(), network_.next_completion().ps());
     // Faults beyond the last operation change nothing: the step is over.
@@ -94,6 +97,9 @@ Timeline Simulation::run() {
       break;
     }
     now_ = next;
+    if (options_.observer != nullptr && ++batches % kBatchesPerReport == 0) {
+      options_.observer->progress(at(now_), operations_, in_all);
+    }
     do {
       if (network_.next_completion().ps() == now_) {
         completions_.clear();
@@ -136,6 +142,23 @@ Timeline Simulation::run() {
     throw InputError(stall_text());
   }
   return collect();
+}
+
+std::uint64_t Simulation::operations_in_all() const {
+  std::vector<std::uint64_t> of_program;
+  for (const program::Program& program : programs_.programs) {
+    const std::vector<std::uint64_t> counts = program::execution_counts(program);
+    std::uint64_t sum = 0;
+    for (std::size_t op = 0; op < counts.size(); ++op) {
+      sum += program.operations[op].kind == program::OpKind::kRepeat ? 0 : counts[op];
+    }
+    of_program.push_back(sum);
+  }
+  std::uint64_t total = 0;
+  for (const ClassState& cls : classes_) {
+    total += of_program[cls.program];
+  }
+  return total;
 }
 
 TimePoint Simulation::after(std::int64_t wait) const {

@@ -183,6 +183,7 @@ class Simulation {
   [[nodiscard]] std::vector<TierUse> tier_use(TimePoint end) const;
   [[nodiscard]] std::vector<Interval> by_rank();
   [[noreturn]] void refuse_intervals() const;
+  [[nodiscard]] std::uint64_t operations_in_all() const;  ///< that the run will execute
   [[nodiscard]] const PathParts& path_of(std::uint32_t cls) const;
 
   const program::Programs& programs_;

@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "program/findings.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -103,7 +104,7 @@ class Resolver {
     for (std::uint32_t site = 0; site < out_.sites.size(); ++site) {
       // Not in the order of discovery, which depends on rank numbers.
       std::sort(calls_[site].begin(), calls_[site].end());
-      price_site(site);
+      price_with_place(site);
     }
     number_resources();
     return std::move(out_);
@@ -188,12 +189,17 @@ class Resolver {
     for (const std::uint32_t op : distinct_wishes(index)) {
       const Operation& operation = program.operations[op];
       const std::uint32_t spec = out_.spec_of[index][op];
+      std::uint32_t site = kNone;
       if (operation.kind == OpKind::kCollective) {
-        note_call(group_site(programs_.slot_values[rank][operation.target]), spec);
+        site = group_site(programs_.slot_values[rank][operation.target]);
       } else if (meets_a_peer(operation.kind)) {
-        note_call(channel_site(rank, operation), spec);
+        site = channel_site(rank, operation);
       } else {
-        note_call(alone_site(rank, operation, spec), spec);
+        site = alone_site(rank, operation, spec);
+      }
+      note_call(site, spec);
+      if (asked_by_.size() < out_.sites.size()) {
+        asked_by_.resize(out_.sites.size(), {index, op});
       }
     }
   }
@@ -284,6 +290,22 @@ class Resolver {
   }
 
   // What each costs.
+
+  /// What prices a site knows no places: errors get that of the first operation that goes there.
+  void price_with_place(std::uint32_t site) {
+    const program::Program& program = programs_.programs[asked_by_[site].first];
+    const std::uint32_t operation = asked_by_[site].second;
+    config::Diagnostics diagnostics;
+    try {
+      price_site(site);
+    } catch (const UnsupportedError& error) {
+      program::add_unsupported(diagnostics, program, operation,
+                               fmt::format("{}: {}", program::describe(program, operation), error.what()), "");
+    } catch (const InputError& error) {
+      program::add_finding(diagnostics, program, operation, error.what(), "");
+    }
+    diagnostics.throw_if_any();
+  }
 
   void price_site(std::uint32_t index) {
     Site& site = out_.sites[index];
@@ -578,6 +600,7 @@ class Resolver {
   std::vector<std::vector<std::uint32_t>> wishes_;  // by program
   std::vector<bool> wishes_known_;
   std::vector<std::vector<std::uint32_t>> calls_;  // by site: CallSpecs
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> asked_by_;  // by site: program and operation
   Numbering rank_numbers_;
   Numbering site_numbers_;
   Numbering role_numbers_;

@@ -73,6 +73,37 @@ void apply(const std::vector<std::string>& settings, config::Document& cluster, 
   }
 }
 
+[[noreturn]] void refuse_ranks(const std::string& ranks,
+                               std::size_t count,
+                               const std::string& name,
+                               std::int64_t gpus) {
+  throw InputError(
+      fmt::format("--ranks {}: {} ranks but the cluster \"{}\" has {} GPUs; use at most --ranks {}", ranks,
+                  count, name, gpus, gpus));
+}
+
+std::vector<std::uint32_t> listed_ranks(const std::string& ranks) {
+  config::Diagnostics diagnostics;
+  std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, "--ranks", diagnostics);
+  diagnostics.throw_if_any();
+  return listed;
+}
+
+/// Refuses a --ranks text that is wrong in itself or asks for more GPUs than the file declares, before a
+/// large fabric is built.
+void check_ranks_early(const std::string& ranks,
+                       const config::Document& document,
+                       const hardware::Catalog& catalog) {
+  if (ranks.empty()) {
+    return;
+  }
+  const std::vector<std::uint32_t> listed = listed_ranks(ranks);
+  const auto gpus = topology::declared_gpus(document, catalog);
+  if (gpus && listed.size() > static_cast<std::size_t>(*gpus)) {
+    refuse_ranks(ranks, listed.size(), document.root().get("name").text(), *gpus);
+  }
+}
+
 }  // namespace
 
 RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks) {
@@ -82,14 +113,10 @@ RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ran
     choice.ranks = gpus;
     return choice;
   }
-  config::Diagnostics diagnostics;
-  const std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, "--ranks", diagnostics);
-  diagnostics.throw_if_any();
+  const std::vector<std::uint32_t> listed = listed_ranks(ranks);
   choice.ranks = static_cast<std::uint32_t>(listed.size());
   if (choice.ranks > gpus) {
-    throw InputError(
-        fmt::format("--ranks {}: {} ranks but the cluster \"{}\" has {} GPUs; use at most --ranks {}", ranks,
-                    choice.ranks, cluster.name, gpus, gpus));
+    refuse_ranks(ranks, choice.ranks, cluster.name, gpus);
   }
   if (placement::is_count(ranks)) {
     return choice;
@@ -127,12 +154,16 @@ Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job
   return found;
 }
 
-topology::Cluster load_cluster(const std::string& name, const std::vector<std::string>& settings) {
+topology::Cluster load_cluster(const std::string& name,
+                               const std::vector<std::string>& settings,
+                               const std::string& ranks) {
   config::Diagnostics diagnostics;
   const config::DataFile file = config::find_data("topologies", name);
   config::Document document = config::Document::load(file.path, diagnostics, file.shown);
   apply(settings, document, nullptr);
-  return topology::read_cluster(document, hardware::Catalog::shipped(), diagnostics);
+  const hardware::Catalog catalog = hardware::Catalog::shipped();
+  check_ranks_early(ranks, document, catalog);
+  return topology::read_cluster(document, catalog, diagnostics);
 }
 
 StepInput load_step_input(const std::string& cluster_name,
@@ -148,12 +179,15 @@ StepInput load_step_input(const std::string& cluster_name,
   config::Document job_document = config::Document::load(job_file.path, job_diagnostics, job_file.shown);
   apply(settings, cluster_document, &job_document);
 
+  const hardware::Catalog catalog = hardware::Catalog::shipped();
+  check_ranks_early(ranks, cluster_document, catalog);
+
   // Both files are read to the end before the first error is reported.
   std::string problems;
   workload::Job job;
   std::optional<topology::Cluster> cluster;
   try {
-    cluster = topology::read_cluster(cluster_document, hardware::Catalog::shipped(), cluster_diagnostics);
+    cluster = topology::read_cluster(cluster_document, catalog, cluster_diagnostics);
   } catch (const InputError& error) {
     problems = error.what();
   }

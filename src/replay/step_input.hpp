@@ -31,9 +31,11 @@ struct StepInput {
 /// have validated rows. For others `relative` is 0 and the basis says so. REQUIRES: a resolved job.
 [[nodiscard]] Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job& job);
 
-/// Loads a cluster alone; every setting must be one of its own.
+/// Loads a cluster alone; every setting must be one of its own. A `--ranks` text that asks for more GPUs than
+/// there are is refused before the fabric is built.
 [[nodiscard]] topology::Cluster load_cluster(const std::string& cluster,
-                                             const std::vector<std::string>& settings);
+                                             const std::vector<std::string>& settings,
+                                             const std::string& ranks = {});
 
 /// Ranks and GPUs that a `--ranks` text names on a cluster (empty text: all GPUs). Throws InputError
 /// when the cluster has fewer, naming both numbers.

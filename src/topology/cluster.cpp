@@ -54,7 +54,7 @@ void add_storage(const config::Node& node,
   const config::Node read = node.require("read");
   const config::Node write = node.require("write");
   Storage added;
-  added.name = name.present() ? name.text() : "storage";
+  added.name = name.present() ? name.name() : "storage";
   added.read = read.bandwidth();
   added.write = write.bandwidth();
   const config::Node attach = node.require("attach");
@@ -249,13 +249,36 @@ std::uint32_t count_hosts(const Topology& topology) {
 
 }  // namespace
 
+std::optional<std::int64_t> declared_gpus(const config::Document& document,
+                                          const hardware::Catalog& catalog) {
+  // Looks without recording: read_cluster says what is wrong.
+  const config::Node root = document.root();
+  if (!root.is_object()) {
+    return std::nullopt;
+  }
+  const config::Node hosts = root.get("hosts");
+  const config::Node fabric = root.get("fabric");
+  const config::Node kind = fabric.is_object() ? fabric.get("kind") : config::Node();
+  config::Node host = root.get("host");
+  if (host.is_object()) {
+    host = host.get("gpus").present() ? config::Node() : host.get("base");
+  }
+  const std::vector<std::string> known = catalog.host_names();
+  if (!hosts.is_number() || hosts.number(-1e300, 1e300) < 1 || hosts.number(-1e300, 1e300) > kMostHosts ||
+      !kind.is_text() || kind.text() == "links" || !host.is_text() ||
+      std::find(known.begin(), known.end(), host.text()) == known.end()) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(hosts.number(1, kMostHosts)) * catalog.host(host).gpus;
+}
+
 Cluster read_cluster(const config::Document& document,
                      const hardware::Catalog& catalog,
                      config::Diagnostics& diagnostics) {
   const config::Node root = document.root();
   root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults"});
-  const std::string name = root.require("name").text();
-  const config::Node description = root.get("description");
+  const std::string name = root.require("name").name();
+  const std::string description = root.get("description").text();
   hardware::HostKind host = catalog.host(root.require("host"));
   const config::Node fabric = root.require("fabric");
   const Builder* builder = fabric.present() ? find_builder(fabric) : nullptr;
@@ -286,7 +309,7 @@ Cluster read_cluster(const config::Document& document,
   }
   diagnostics.throw_if_any();
   return {name,
-          description.present() ? description.text() : std::string(),
+          description,
           std::move(host),
           hosts,
           std::move(topology),

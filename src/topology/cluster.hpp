@@ -43,6 +43,11 @@ struct Cluster {
   config::Place fabric_place = {};  ///< of the fabric in the file, for errors found later
 };
 
+/// GPUs that a cluster file declares, before anything is built: hosts x GPUs per host. None for a `links`
+/// fabric, which may list its own, and when the file does not say it plainly. Records no error.
+[[nodiscard]] std::optional<std::int64_t> declared_gpus(const config::Document& document,
+                                                        const hardware::Catalog& catalog);
+
 /// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults;
 /// ../topologies/README.md). Throws InputError with all errors found.
 [[nodiscard]] Cluster read_cluster(const config::Document& document,

@@ -128,7 +128,7 @@ Programs generate(const Job& job, const hardware::Accelerator& device) {
   std::vector<StageSlots> slots(plan.pp);
   for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
     out.programs.push_back(stage_program(job, device, stage, slots[stage]));
-    out.programs.back().origin = {job.place.file, job.place.line, job.name, job.place.column};
+    out.programs.back().origin = {job.place.file, job.place.line, job.name, job.place.column, job.place.pointer};
     out.program_of.resize(out.program_of.size() + std::size_t{plan.tp} * plan.dp, stage);
   }
   Wiring(plan, slots, out).run();

@@ -77,7 +77,7 @@ Plan read_plan(const config::Node& node) {
     for (const config::Node& item : layers.items()) {
       plan.stage_layers.push_back(positive(item, kMostRanksPerDimension));
     }
-    if (plan.stage_layers.empty()) {
+    if (layers.is_array() && plan.stage_layers.empty()) {
       layers.error("no stage", "list one number of layers per stage");
     }
   }
@@ -108,15 +108,14 @@ void check_tensor_parallel(const Job& job, const config::Node& parallel) {
     }
     return true;
   };
-  if (divides(job.model.heads, "heads")) {
-    divides(job.model.kv_heads, "kv_heads");
-  }
-  divides(job.model.ffn_hidden, "ffn_hidden columns");
+  // One number to change: the first reason is enough.
+  const bool fits = divides(job.model.heads, "heads") && divides(job.model.kv_heads, "kv_heads") &&
+                    divides(job.model.ffn_hidden, "ffn_hidden columns");
   if (plan.sequence_parallel) {
     if (plan.tp == 1) {
       at(parallel, "sequence_parallel")
           .error("sequence_parallel needs tp > 1", "set it to false, or use tensor parallelism");
-    } else if (job.sequence % plan.tp != 0) {
+    } else if (fits && job.sequence % plan.tp != 0) {
       where.error(fmt::format("a sequence of {} tokens is not divisible by tp {}", job.sequence, plan.tp),
                   "with sequence_parallel each rank holds sequence / tp tokens; change one of the two");
     }
@@ -143,6 +142,9 @@ void check_pipeline(const Job& job, const config::Node& parallel) {
   const std::uint64_t chunks = std::uint64_t{plan.pp} * plan.virtual_stages;
   if (!plan.stage_layers.empty()) {
     check_stage_layers(job, parallel.get("stage_layers"));
+    if (plan.virtual_stages > 1) {
+      return;  // what else is wrong with virtual_stages would only repeat it
+    }
   } else if (job.model.layers % chunks != 0) {
     const bool by_chunk = plan.virtual_stages > 1;
     at(parallel, "pp")
@@ -225,7 +227,7 @@ Job read_job(const config::Document& document, config::Diagnostics& diagnostics)
     job.model = read_model(model, root.place().file);
     job.place = model.place();
   }
-  job.name = root.get("name").present() ? root.get("name").text() : job.model.name;
+  job.name = root.get("name").present() ? root.get("name").name() : job.model.name;
   if (root.get("description").present()) {
     job.description = root.get("description").text();
   }

@@ -31,37 +31,38 @@ std::uint32_t count_or(const config::Node& node, std::int64_t upper, std::uint32
   return node.present() && !node.is_null() ? count(node, upper) : fallback;
 }
 
-/// hidden / heads, with an error at `where` when that is not whole.
-std::uint32_t even_head_dim(const Model& model, const config::Node& where) {
-  if (model.hidden % model.heads != 0) {
+/// hidden / heads, with an error at `where` when that is not whole. Errors beyond `before` mean that the
+/// numbers are fallbacks: comparing them would say nothing new.
+std::uint32_t even_head_dim(const Model& model, const config::Node& where, std::size_t before) {
+  if (where.diagnostics().size() == before && model.hidden % model.heads != 0) {
     where.error(fmt::format("{} hidden columns are not divisible by {} heads", model.hidden, model.heads),
                 "give head_dim, or another number of heads");
-    return 1;
   }
-  return model.hidden / model.heads;
+  return std::max(1U, model.hidden / model.heads);
 }
 
-void check_kv_heads(const Model& model, const config::Node& where) {
-  if (model.heads % model.kv_heads != 0) {
+void check_kv_heads(const Model& model, const config::Node& where, std::size_t before) {
+  if (where.present() && where.diagnostics().size() == before && model.heads % model.kv_heads != 0) {
     where.error(fmt::format("{} heads are not divisible by {} kv_heads", model.heads, model.kv_heads),
                 "each key/value head serves the same number of query heads");
   }
 }
 
 Model read_own(const config::Node& node) {
+  const std::size_t before = node.diagnostics().size();
   node.allow_only({"name", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp",
                    "vocab", "tied_embeddings", "biases", "learned_positions"});
   Model model;
   if (node.get("name").present()) {
-    model.name = node.get("name").text();
+    model.name = node.get("name").name();
   }
   model.layers = count(node.require("layers"), kMostLayers);
   model.hidden = count(node.require("hidden"), kWidest);
   model.heads = count(node.require("heads"), kMostHeads);
   model.vocab = count(node.require("vocab"), kLargestVocabulary);
   model.kv_heads = count_or(node.get("kv_heads"), kMostHeads, model.heads);
-  model.head_dim =
-      node.get("head_dim").present() ? count(node.get("head_dim"), kWidest) : even_head_dim(model, node);
+  model.head_dim = node.get("head_dim").present() ? count(node.get("head_dim"), kWidest)
+                                                  : even_head_dim(model, node.get("heads"), before);
   model.ffn_hidden = count_or(node.get("ffn_hidden"), kWidest, 4 * model.hidden);
   const auto flag = [&](std::string_view key, bool& value) {
     if (node.get(key).present()) {
@@ -72,7 +73,7 @@ Model read_own(const config::Node& node) {
   flag("tied_embeddings", model.tied_embeddings);
   flag("biases", model.biases);
   flag("learned_positions", model.learned_positions);
-  check_kv_heads(model, node.get("kv_heads").present() ? node.get("kv_heads") : node);
+  check_kv_heads(model, node.get("kv_heads"), before);
   return model;
 }
 
@@ -142,19 +143,21 @@ Model read_hugging_face(const config::Node& node) {
       experts.present()) {
     experts.unsupported("mixture-of-experts models are not modelled", "use a dense model");
   }
+  const std::size_t before = node.diagnostics().size();
   const Family family = family_of(node);
   Model model;
   if (const config::Node name = first_of(node, {"_name_or_path", "model_type"}); name.present()) {
-    model.name = name.text();
+    model.name = name.name();
   }
   model.layers = count(need(node, {"num_hidden_layers", "n_layer", "num_layers"}), kMostLayers);
   model.hidden = count(need(node, {"hidden_size", "n_embd"}), kWidest);
-  model.heads = count(need(node, {"num_attention_heads", "n_head", "num_heads"}), kMostHeads);
+  const config::Node heads = need(node, {"num_attention_heads", "n_head", "num_heads"});
+  model.heads = count(heads, kMostHeads);
   model.vocab = count(need(node, {"vocab_size"}), kLargestVocabulary);
   const config::Node kv_heads = first_of(node, {"num_key_value_heads"});
   model.kv_heads = count_or(kv_heads, kMostHeads, model.heads);
   const config::Node head_dim = first_of(node, {"head_dim"});
-  model.head_dim = head_dim.present() ? count(head_dim, kWidest) : even_head_dim(model, node);
+  model.head_dim = head_dim.present() ? count(head_dim, kWidest) : even_head_dim(model, heads, before);
   model.ffn_hidden = count_or(first_of(node, {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"}),
                               kWidest, 4 * model.hidden);
   model.gated_mlp = family.gated;
@@ -162,7 +165,7 @@ Model read_hugging_face(const config::Node& node) {
   model.learned_positions = family.learned_positions;
   const config::Node tied = node.get("tie_word_embeddings");
   model.tied_embeddings = tied.present() ? tied.boolean() : family.tied;
-  check_kv_heads(model, kv_heads.present() ? kv_heads : node);
+  check_kv_heads(model, kv_heads, before);
   return model;
 }
 

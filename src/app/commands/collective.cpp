@@ -1,3 +1,4 @@
+#include <charconv>
 #include <chrono>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "app/command.hpp"
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
+#include "config/data_path.hpp"
 #include "config/quantity.hpp"
 #include "network/model.hpp"
 #include "replay/collective_run.hpp"
@@ -26,7 +28,7 @@ struct CollectiveArguments {
   std::string dtype = "float";
   std::string algorithm;
   std::string protocol;
-  std::uint32_t channels = 0;
+  std::uint64_t channels = 0;  // 0 = by the host kind
   CommonOptions common;
 };
 
@@ -80,6 +82,20 @@ std::optional<collective::Protocol> protocol_of(const std::string& name) {
   throw InputError(fmt::format("--proto {}: unknown protocol; {}", name, suggest(name, names)));
 }
 
+/// A whole number of at least 2: nccl-tests reads the factor with strtol, and 1 or less would not grow.
+std::int64_t factor_of(const std::string& text) {
+  std::int64_t factor = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, factor);
+  if (error != std::errc{} || stop != end || factor < 2) {
+    throw InputError(
+        fmt::format("-f {}: not a whole number of at least 2; write for example -f 2, or step "
+                    "with -i 1M",
+                    text));
+  }
+  return factor;
+}
+
 /// Sizes from -b to -e by -f or -i, as nccl-tests steps them.
 std::vector<Bytes> sizes_of(const CollectiveArguments& arguments, std::string& step) {
   const Bytes first = size_of("-b", arguments.min_bytes);
@@ -93,12 +109,13 @@ std::vector<Bytes> sizes_of(const CollectiveArguments& arguments, std::string& s
   std::int64_t factor = 0;
   std::int64_t increment = 0;
   if (!arguments.step_factor.empty()) {
-    factor = size_of("-f", arguments.step_factor).count();
-    if (factor < 2) {
-      throw InputError(fmt::format("-f {}: a factor below 2 never reaches the last size; write -f 2",
-                                   arguments.step_factor));
-    }
+    factor = factor_of(arguments.step_factor);
     step = fmt::format("{}(factor)", factor);
+    if (first.count() == 0 && last.count() > 0) {
+      throw InputError(
+          fmt::format("-b {} with -f {}: zero times a factor stays zero; begin with -b 8, or step with -i",
+                      arguments.min_bytes, arguments.step_factor));
+    }
   } else {
     increment = size_of("-i", arguments.step_bytes).count();
     if (increment < 1) {
@@ -108,19 +125,34 @@ std::vector<Bytes> sizes_of(const CollectiveArguments& arguments, std::string& s
     step = fmt::format("{}(bytes)", increment);
   }
   std::int64_t bytes = first.count();
-  while (bytes <= last.count()) {
+  while (true) {
     sizes.emplace_back(bytes);
     if (sizes.size() > kMostSizes) {
       throw InputError(fmt::format("more than {} sizes between {} and {}; use a larger -i or -f 2",
                                    kMostSizes, arguments.min_bytes, arguments.max_bytes));
     }
-    const std::int64_t next = factor > 0 ? bytes * factor : bytes + increment;
-    if (next <= bytes || (factor > 0 && bytes > last.count() / factor)) {
-      break;  // zero stays zero under a factor; beyond the last size
+    const bool beyond =
+        factor > 0 ? bytes == 0 || bytes > last.count() / factor : increment > last.count() - bytes;
+    if (beyond) {
+      return sizes;
     }
-    bytes = next;
+    bytes = factor > 0 ? bytes * factor : bytes + increment;
   }
-  return sizes;
+}
+
+/// As nccl-tests: a size holds whole elements, and the same number for each rank where ranks share it.
+std::vector<Bytes> whole_elements(const std::vector<Bytes>& sizes,
+                                  collective::Kind kind,
+                                  DataType dtype,
+                                  std::uint32_t ranks) {
+  const bool shared = kind == collective::Kind::kAllGather || kind == collective::Kind::kReduceScatter ||
+                      kind == collective::Kind::kAllToAll;
+  const std::int64_t piece = element_bytes(dtype) * (shared ? std::int64_t{ranks} : 1);
+  std::vector<Bytes> whole;
+  for (const Bytes size : sizes) {
+    whole.emplace_back(size.count() / piece * piece);
+  }
+  return whole;
 }
 
 void run(const CollectiveArguments& arguments) {
@@ -134,21 +166,24 @@ void run(const CollectiveArguments& arguments) {
   report::CollectiveSweep sweep;
   sweep.kind = kind_of(arguments.kind);
   sweep.dtype = dtype_of(arguments.dtype);
-  const std::vector<Bytes> sizes = sizes_of(arguments, sweep.step);
+  const std::vector<Bytes> wanted = sizes_of(arguments, sweep.step);
   collective::Request request;
   request.kind = sweep.kind;
   request.dtype = sweep.dtype;
   request.algorithm = arguments.algorithm;
   request.protocol = protocol_of(arguments.protocol);
-  request.channels = arguments.channels;
+  request.channels = static_cast<std::uint32_t>(arguments.channels);
   const bool steps = steps_wanted(arguments.common);
+  check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
 
-  const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings);
+  const topology::Cluster cluster =
+      replay::load_cluster(arguments.cluster, arguments.common.settings, arguments.common.ranks);
   const replay::RankChoice choice = replay::choose_ranks(cluster, arguments.common.ranks);
   std::vector<GpuId> group;
   for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {
     group.emplace_back(choice.gpus.empty() ? rank : choice.gpus[rank]);
   }
+  const std::vector<Bytes> sizes = whole_elements(wanted, sweep.kind, sweep.dtype, choice.ranks);
   const routing::Router router(cluster, arguments.common.routing, arguments.common.seed);
   sweep.ranks = choice.ranks;
   sweep.cluster = cluster.name;
@@ -179,16 +214,19 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
       app.add_subcommand("collective", "time one collective over sizes, as nccl-tests prints it");
   command->add_option("kind", arguments->kind, "all_reduce|all_gather|reduce_scatter|send_recv")->required();
   command->add_option("cluster", arguments->cluster, "cluster file or shipped name")->required();
-  command->add_option("-b,--minbytes", arguments->min_bytes, "smallest size, K M G are binary")
+  command
+      ->add_option("-b,--minbytes", arguments->min_bytes,
+                   "smallest size, K M G are binary; sizes are cut to whole elements, as in nccl-tests")
       ->capture_default_str();
   command->add_option("-e,--maxbytes", arguments->max_bytes, "largest size")->capture_default_str();
-  command->add_option("-f,--stepfactor", arguments->step_factor, "multiply the size by this");
+  command->add_option("-f,--stepfactor", arguments->step_factor, "multiply the size by this whole number");
   command->add_option("-i,--stepbytes", arguments->step_bytes, "or add this many bytes")
       ->capture_default_str();
   command->add_option("-d,--datatype", arguments->dtype, "element type")->capture_default_str();
   command->add_option("--algo", arguments->algorithm, "algorithm family or leaf (stepcast list algorithms)");
   command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");
-  command->add_option("--channels", arguments->channels, "channels (default: by the host kind)");
+  add_whole(*command, "--channels", arguments->channels, 1, collective::kMostChannels,
+            "channels (default: by the host kind)");
   add_run_options(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|csv");
   command->footer("Example: stepcast collective all_reduce dgx-h100-1024 --ranks 8 -b 8 -e 8G -f 2");

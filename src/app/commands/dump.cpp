@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
 #include "collective/collective.hpp"
+#include "config/data_path.hpp"
 #include "program/native_format.hpp"
 #include "replay/step_input.hpp"
 #include "report/result_diff.hpp"
@@ -15,17 +16,21 @@
 namespace stepcast::app {
 namespace {
 
+constexpr std::uint64_t kMostMembers = 4096;
+
 struct DumpArguments {
   std::string cluster;
   std::string job;
   std::string algorithm;
-  std::uint32_t members = 8;
-  std::uint32_t channels = 1;
-  std::uint32_t root = 0;
+  std::uint64_t members = 8;
+  std::uint64_t channels = 1;
+  std::uint64_t root = 0;
   CommonOptions common;
 };
 
 void dump_program(const DumpArguments& arguments) {
+  check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path,
+                                   config::find_data("workloads", arguments.job).path});
   const replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
                                                           arguments.common.settings, arguments.common.ranks);
   deliver(program::write_programs(workload::generate(input.job, input.cluster.host.accelerator)),
@@ -33,21 +38,18 @@ void dump_program(const DumpArguments& arguments) {
 }
 
 void dump_schedule(const DumpArguments& arguments) {
-  constexpr std::uint32_t kMostMembers = 4096;
-  constexpr std::uint32_t kMostChannels = 64;
-  if (arguments.members < 1 || arguments.members > kMostMembers || arguments.channels < 1 ||
-      arguments.channels > kMostChannels || arguments.root >= arguments.members) {
-    throw InputError(
-        fmt::format("a schedule has 1 to {} members, 1 to {} channels and a root among its members; change "
-                    "--members, --channels or --root",
-                    kMostMembers, kMostChannels));
+  if (arguments.root >= arguments.members) {
+    throw InputError(fmt::format("--root {}: not one of {} members; give 0 to {}, or more --members",
+                                 arguments.root, arguments.members, arguments.members - 1));
   }
+  check_outputs(arguments.common, {});
   std::vector<std::string> names;
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
     if (algorithm.name == arguments.algorithm) {
-      deliver(
-          report::schedule_json(algorithm.schedule(arguments.members, arguments.channels, arguments.root)),
-          arguments.common);
+      deliver(report::schedule_json(algorithm.schedule(static_cast<std::uint32_t>(arguments.members),
+                                                       static_cast<std::uint32_t>(arguments.channels),
+                                                       static_cast<std::uint32_t>(arguments.root))),
+              arguments.common);
       return;
     }
     names.emplace_back(algorithm.name);
@@ -76,9 +78,9 @@ void add_dump(CLI::App& app, int& /*exit_code*/) {
   program->callback([arguments]() { dump_program(*arguments); });
   CLI::App* schedule = dump->add_subcommand("schedule", "steps of a collective algorithm");
   schedule->add_option("algorithm", arguments->algorithm, "as in stepcast list algorithms")->required();
-  schedule->add_option("--members", arguments->members, "ranks")->capture_default_str();
-  schedule->add_option("--channels", arguments->channels, "channels")->capture_default_str();
-  schedule->add_option("--root", arguments->root, "root of a rooted operation")->capture_default_str();
+  add_whole(*schedule, "--members", arguments->members, 1, kMostMembers, "ranks");
+  add_whole(*schedule, "--channels", arguments->channels, 1, collective::kMostChannels, "channels");
+  add_whole(*schedule, "--root", arguments->root, 0, kMostMembers - 1, "root of a rooted operation");
   add_file_options(*schedule, arguments->common);
   schedule->callback([arguments]() { dump_schedule(*arguments); });
 }

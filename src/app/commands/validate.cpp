@@ -13,20 +13,25 @@ namespace {
 
 struct ValidateArguments {
   std::vector<std::string> suites;
+  std::uint64_t threads = 0;  // 0 = all cores
   CommonOptions common;
 };
 
 int run(const ValidateArguments& arguments) {
   const report::ValidationWriter& writer = report::find_validation_writer(arguments.common.format);
-  if (arguments.common.threads < 0) {
-    throw InputError("--threads must be at least 1");
-  }
-  const int threads = arguments.common.threads > 0 ? arguments.common.threads : omp_get_num_procs();
-  std::vector<calibration::Validation> validations;
-  bool within = true;
+  const auto threads = static_cast<int>(arguments.threads > 0 ? arguments.threads : omp_get_num_procs());
+  std::vector<calibration::Suite> suites;
+  std::vector<std::string> inputs;
   for (const std::string& name : arguments.suites) {
     const config::DataFile file = config::find_data("validation/suites", name);
-    validations.push_back(calibration::validate(calibration::read_suite(file.path, file.shown), threads));
+    suites.push_back(calibration::read_suite(file.path, file.shown));
+    inputs.insert(inputs.end(), suites.back().files.begin(), suites.back().files.end());
+  }
+  check_outputs(arguments.common, inputs);
+  std::vector<calibration::Validation> validations;
+  bool within = true;
+  for (const calibration::Suite& suite : suites) {
+    validations.push_back(calibration::validate(suite, threads));
     within = within && validations.back().within_tolerance;
   }
   deliver(writer.write(validations), arguments.common);
@@ -41,7 +46,8 @@ void add_validate(CLI::App& app, int& exit_code) {
       app.add_subcommand("validate", "predicted against measured; exit 1 when a row leaves its tolerance");
   command->add_option("suite", arguments->suites, "suite files or shipped names (stepcast list suites)")
       ->required();
-  command->add_option("--threads", arguments->common.threads, "rows side by side (default: all cores)");
+  add_whole(*command, "--threads", arguments->threads, 1, 1'000'000,
+            "rows side by side (default: all cores)");
   add_output_options(*command, arguments->common, "text|json|markdown|junit");
   command->footer("Example: stepcast validate validation/suites/korthikanti.json");
   command->callback([arguments, &exit_code]() { exit_code = run(*arguments); });

@@ -5,30 +5,17 @@
 // Validated by: tests/unit/report.
 #include <fmt/format.h>
 
+#include "report/escape.hpp"
 #include "report/writer.hpp"
 
 namespace stepcast::report {
 namespace {
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) {
-    return text;
-  }
-  std::string out = "\"";
-  for (const char letter : text) {
-    out += letter;
-    if (letter == '"') {
-      out += '"';
-    }
-  }
-  return out + "\"";
-}
-
 std::string write(const replay::Result& result) {
   std::string head =
       "cluster,job,gpus,step_time_s,mfu,mfu_full_attention,hfu,tokens_per_s,memory_peak_bytes,memory_fits";
-  std::string row =
-      fmt::format("{},{},{},{}", quoted(result.cluster), quoted(result.job), result.gpus, result.step_time_s);
+  std::string row = fmt::format("{},{},{},{}", csv_field(result.cluster), csv_field(result.job), result.gpus,
+                                result.step_time_s);
   if (result.training) {
     row += fmt::format(",{},{},{},{}", result.training->mfu, result.training->mfu_full_attention,
                        result.training->hfu, result.training->tokens_per_s);

@@ -6,14 +6,15 @@
 #include <fmt/format.h>
 
 #include "report/amounts.hpp"
+#include "report/escape.hpp"
 #include "report/writer.hpp"
 
 namespace stepcast::report {
 namespace {
 
 std::string write(const replay::Result& result) {
-  std::string out = fmt::format("### {} on {} ({} GPUs)\n\n| | |\n| --- | --- |\n", result.job,
-                                result.cluster, result.gpus);
+  std::string out = fmt::format("### {} on {} ({} GPUs)\n\n| | |\n| --- | --- |\n", markdown_text(result.job),
+                                markdown_text(result.cluster), result.gpus);
   out += fmt::format("| step time | {} |\n", format_seconds(result.step_time_s));
   if (result.training) {
     out += fmt::format("| MFU (causal / full attention) | {} / {} |\n", format_percent(result.training->mfu),

@@ -7,33 +7,20 @@
 
 #include <fmt/format.h>
 
+#include "report/escape.hpp"
 #include "report/validation_writer.hpp"
 
 namespace stepcast::report {
 namespace {
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += letter;
-    }
-  }
-  return out;
-}
 
 std::string write_one(const calibration::Validation& validation) {
   const auto failures =
       std::count_if(validation.rows.begin(), validation.rows.end(),
                     [](const calibration::ValidationRow& row) { return !row.within_tolerance; });
   std::string out = fmt::format("<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n",
-                                escaped(validation.suite), validation.rows.size(), failures);
+                                xml_text(validation.suite), validation.rows.size(), failures);
   for (const calibration::ValidationRow& row : validation.rows) {
-    out += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", escaped(row.fold), escaped(row.id));
+    out += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", xml_text(row.fold), xml_text(row.id));
     if (row.within_tolerance) {
       out += "/>\n";
       continue;

@@ -6,20 +6,21 @@
 #include <fmt/format.h>
 
 #include "report/amounts.hpp"
+#include "report/escape.hpp"
 #include "report/validation_writer.hpp"
 
 namespace stepcast::report {
 namespace {
 
 std::string write_one(const calibration::Validation& validation) {
-  std::string out = fmt::format("## {}\n", validation.suite);
+  std::string out = fmt::format("## {}\n", markdown_text(validation.suite));
   for (const auto& [group, summary] : validation.groups) {
     out += fmt::format(
         "\n### {}\n\n| row | predicted | measured | error | |\n| --- | --: | --: | --: | --- |\n", group);
     for (const calibration::ValidationRow& row : validation.rows) {
       if (row.group == group) {
-        out += fmt::format("| {} | {} | {} | {:+.1f} % | {} |\n", row.id, format_seconds(row.predicted),
-                           format_seconds(row.measured), 100 * row.error,
+        out += fmt::format("| {} | {} | {} | {:+.1f} % | {} |\n", markdown_text(row.id),
+                           format_seconds(row.predicted), format_seconds(row.measured), 100 * row.error,
                            row.within_tolerance ? "" : "**out of tolerance**");
       }
     }

@@ -37,7 +37,7 @@ void add_node(const config::Node& node, Topology::Draft& draft, Names& names) {
   constexpr std::int64_t kMostIds = 1'000'000'000;
   const config::Node name = node.require("name");
   Node added;
-  added.name = name.text();
+  added.name = name.name();
   added.kind = static_cast<NodeKind>(node.require("kind").one_of(kind_names()));
   if (const config::Node host = node.get("host"); host.present()) {
     added.host = static_cast<std::uint32_t>(host.integer(0, kMostHosts - 1));

@@ -52,6 +52,19 @@ TEST_CASE("a strong prior holds a constant that the rows do not determine, and b
   CHECK(found[1] == Approx(0.8).epsilon(1e-3));
 }
 
+TEST_CASE("bounds narrower than the usual step are no obstacle") {
+  const std::vector<double> start{0.8};
+  const std::vector<FittedConstant> constants{{"a", "gemm", 0.8, 10, 0.7999, 0.8001}};
+  const std::vector<FitRow> rows{row(1, {10}, start, {0.7})};
+  CHECK(calibration::fit(rows, start, constants, 0.05)[0] == Approx(0.7999));  // truth lies below the bound
+}
+
+TEST_CASE("more threads than rows are not more than rows") {
+  const std::string path = config::data_root() + "/tests/errors/suite_tolerance/suite.json";
+  const calibration::Suite suite = calibration::read_suite(path, "suite.json");
+  CHECK(calibration::validate(suite, 100'000).rows.size() == 1);
+}
+
 TEST_CASE("error figures of three rows by hand") {
   std::vector<calibration::ValidationRow> rows(3);
   const double errors[] = {0.10, -0.02, 0.03};
@@ -81,7 +94,8 @@ TEST_CASE("a row file with several mistakes is answered with all of them") {
                               "rows.json", diagnostics);
   std::string text;
   try {
-    static_cast<void>(calibration::read_rows(document, diagnostics));
+    static_cast<void>(calibration::read_rows(document));
+    diagnostics.throw_if_any();
   } catch (const InputError& error) {
     text = error.what();
   }

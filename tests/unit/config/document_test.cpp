@@ -233,6 +233,36 @@ TEST_CASE("a flag replaces or adds a value, as JSON or else as text") {
   CHECK(diagnostics.empty());
 }
 
+TEST_CASE("a flag adds the objects on the way to its value") {
+  Diagnostics diagnostics;
+  Document document = parse(R"({"a": 1})", diagnostics);
+  document.set("/b/c/d", "2");
+  document.set("/b/c/e", "3");
+  CHECK(document.root().get("b").get("c").get("d").integer(0, 9) == 2);
+  CHECK(document.root().get("b").get("c").get("e").integer(0, 9) == 3);
+  CHECK(diagnostics.empty());
+  document.root().allow_only({"a", "bb"});
+  CHECK_THROWS_WITH(diagnostics.throw_if_any(), "--set /b/c/d: /b: unknown key \"b\"; did you mean \"a\"?");
+}
+
+TEST_CASE("a misspelt key is one mistake, not also a missing one") {
+  CHECK(errors(R"({"bandwith": 1})",
+               [](Document& document) {
+                 document.root().allow_only({"bandwidth", "latency"});
+                 static_cast<void>(document.root().require("bandwidth"));
+                 static_cast<void>(document.root().require("latency"));
+               }) ==
+        "c.json:1:1: /: missing key \"latency\"; add \"latency\": ...\n"
+        "c.json:1:2: /bandwith: unknown key \"bandwith\"; did you mean \"bandwidth\"?");
+}
+
+TEST_CASE("a name holds no control characters, other text may") {
+  CHECK(errors(R"({"a": "x\ny"})", [](Document& document) {
+          CHECK(document.root().get("a").text() == "x\ny");
+          static_cast<void>(document.root().get("a").name());
+        }) == "c.json:1:7: /a: the name \"x\\ny\" holds control characters; leave them out");
+}
+
 TEST_CASE("an error in a value from a flag names the flag") {
   CHECK(errors(R"({"a": {"b": 1}})",
                [](Document& document) {
@@ -253,7 +283,7 @@ TEST_CASE("a flag that points nowhere is refused with what stands there") {
       {"/", "--set /: bad pointer \"/\"; start it with / and name a value, as in /hosts/count"},
       {"a/b", "--set a/b: bad pointer \"a/b\"; start it with / and name a value, as in /hosts/count"},
       {"/a~2", "--set /a~2: bad escape in \"a~2\"; write ~1 for / and ~0 for ~"},
-      {"/hostz/count", "--set /hostz/count: /: no key \"hostz\"; did you mean \"hosts\"?"},
+      {"/hostz/0/x", "--set /hostz/0/x: /: no array \"hostz\" to hold item 0; set the array as a whole"},
       {"/hosts/list/-",
        "--set /hosts/list/-: /hosts/list: \"-\" (append) is not supported; "
        "write 0 to 1, or set the whole array"},

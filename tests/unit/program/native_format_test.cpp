@@ -258,7 +258,7 @@ TEST_CASE("mistakes around the operations are refused") {
   CHECK_THAT(complaint(file("")), Contains("no program"));
   CHECK_THAT(complaint(file(R"({"name": "p", "ranks": "0-3", )" + mark,
                             R"("ranks": 4, "groups": {"g": [0, 1, 0]})")),
-             Contains("group \"g\" has rank 0 twice"));
+             Contains("/groups/g: rank 0 is named twice; name each member once"));
   CHECK_THAT(complaint(file(R"({"name": "p", "ranks": "0-3", )" + mark, R"("ranks": 0)")),
              Contains("0 is out of range") && !Contains("runs no program"));
   CHECK_THAT(complaint(R"({"format": "stepcast-programme", "version": 2, "ranks": 1, "programs": []})"),

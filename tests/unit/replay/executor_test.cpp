@@ -137,6 +137,35 @@ TEST_CASE("two runs of one program have the same fingerprint, another duration c
   CHECK(fingerprint("50 us") != fingerprint("51 us"));
 }
 
+TEST_CASE("an observer hears how far the run is and changes nothing") {
+  class Listener : public replay::RunObserver {
+   public:
+    void progress(TimePoint now, std::uint64_t done, std::uint64_t total) override {
+      CHECK(now >= now_);
+      CHECK(done >= done_);
+      CHECK(done <= total);
+      CHECK(total == 3000);  // 1000 rounds of a kernel and a mark each, and 1000 of the other loop
+      now_ = now;
+      done_ = done;
+      ++calls_;
+    }
+    TimePoint now_;
+    std::uint64_t done_ = 0;
+    int calls_ = 0;
+  };
+  const std::string program = one_rank(R"(
+    {"id": "a", "op": "repeat", "count": 1000, "body": [{"id": "k", "op": "compute", "duration": "1 us"},
+                                                        {"id": "m", "op": "mark"}]},
+    {"id": "b", "op": "repeat", "count": 1000, "body": [{"id": "l", "op": "compute", "duration": "1 us"}]})");
+  Listener listener;
+  replay::PredictOptions options;
+  options.observer = &listener;
+  const replay::Run run = replay_text(program, clean_cluster(), options);
+  CHECK(listener.calls_ == 7);  // 2000 kernels end one after another: a report every 256 of them
+  CHECK(step_ps(run) == 2'000'000'000);
+  CHECK(run.result.timeline.fingerprint == replay_text(program, clean_cluster()).result.timeline.fingerprint);
+}
+
 TEST_CASE("two messages into one GPU share its port") {
   // Ranks 0 and 1 send 1 MB each to rank 2: 1 + 2 us, then 2 MB through one 100 GB/s port: 20 us.
   const char* const program = R"({"format": "stepcast-program", "version": 1, "ranks": 3, "programs": [

@@ -9,7 +9,7 @@
 #include "report/amounts.hpp"
 #include "report/chrome_trace.hpp"
 #include "report/collective_table.hpp"
-#include "report/output_file.hpp"
+#include "report/escape.hpp"
 #include "report/row_schema.hpp"
 #include "report/validation_writer.hpp"
 #include "report/writer.hpp"
@@ -188,18 +188,27 @@ TEST_CASE("the Chrome trace is JSON with an event per operation, waiting apart")
   CHECK(reductions == 8);
 }
 
-TEST_CASE("an output file appears whole or not at all") {
-  {
-    report::OutputFile file("whole_or_not_test.txt");
-    file.write("half");
-    CHECK(!std::ifstream("whole_or_not_test.txt"));
-  }
-  CHECK(!std::ifstream("whole_or_not_test.txt"));
-  CHECK(!std::ifstream("whole_or_not_test.txt.partial"));
-  report::write_file("whole_or_not_test.txt", "all");
-  CHECK(std::ifstream("whole_or_not_test.txt"));
-  std::remove("whole_or_not_test.txt");
-  CHECK_THROWS_AS(report::write_file("no/such/folder/x", "all"), InputError);
+TEST_CASE("names with the marks of a form stand in it as they are") {
+  const std::string name = "a\"b,c|d<e>&f\\g*h`\ni";
+  CHECK(report::csv_field(name) == "\"a\"\"b,c|d<e>&f\\g*h`\ni\"");  // RFC 4180: quotes doubled
+  CHECK(report::csv_field("plain | text") == "plain | text");
+  CHECK(report::markdown_text(name) == "a\"b,c\\|d&lt;e>&amp;f\\\\g\\*h\\` i");
+  CHECK(report::xml_text(name) == "a&quot;b,c|d&lt;e&gt;&amp;f\\g*h`&#10;i");
+
+  replay::Result result = small_step();
+  result.job = name;
+  result.cluster = "x,y";
+  const nlohmann::json json = nlohmann::json::parse(report::find_result_writer("json").write(result));
+  CHECK(json["job"] == name);
+  CHECK(report::find_result_writer("csv").write(result).find("\n\"x,y\",\"a\"\"b,c|d") != std::string::npos);
+  const std::string page = report::find_result_writer("markdown").write(result);
+  CHECK(page.rfind("### a\"b,c\\|d&lt;e>&amp;f\\\\g\\*h\\` i on x,y (8 GPUs)\n", 0) == 0);
+
+  calibration::Validation validation = two_rows();
+  validation.rows[0].id = "p|q";
+  const std::vector<calibration::Validation> all{validation};
+  CHECK(report::find_validation_writer("markdown").write(all).find("| p\\|q |") != std::string::npos);
+  CHECK(nlohmann::json::parse(report::find_validation_writer("json").write(all))["rows"][0]["id"] == "p|q");
 }
 
 TEST_CASE("the schema of measured rows is JSON") {

@@ -117,19 +117,22 @@ TEST_CASE("interleaving needs whole groups of micro-batches") {
 }
 
 TEST_CASE("tensor parallelism must divide key heads, columns and the sequence") {
-  const std::string text =
-      R"({"model": {"layers": 2, "hidden": 512, "heads": 16, "kv_heads": 2, "vocab": 100},
-                              "sequence": 100, "global_batch": 8, "parallel": {"tp": 8)";
-  CHECK(has(problem_of(text + "}}", 8), "2 kv_heads are not divisible by tp 8; use tp 2"));
-  CHECK(has(problem_of(text + ", \"sequence_parallel\": true}}", 8),
-            "a sequence of 100 tokens is not divisible by tp 8"));
+  const auto problem = [](const std::string& kv_heads) {
+    return problem_of(R"({"model": {"layers": 2, "hidden": 512, "heads": 16, "kv_heads": )" + kv_heads +
+                          R"(, "vocab": 100}, "sequence": 100, "global_batch": 8,
+                          "parallel": {"tp": 8, "sequence_parallel": true}})",
+                      8);
+  };
+  CHECK(has(problem("2"), "2 kv_heads are not divisible by tp 8; use tp 2"));
+  CHECK_FALSE(has(problem("2"), "sequence of 100"));  // the same tp: once is enough
+  CHECK(has(problem("8"), "a sequence of 100 tokens is not divisible by tp 8"));
 }
 
 TEST_CASE("several mistakes are reported together, with places") {
   const std::string problem = problem_of(R"({"model": {"layers": 2, "hidden": 10, "heads": 3, "vocab": 100},
       "sequence": "long", "global_batch": 0, "precison": "bf16"})",
                                          1);
-  CHECK(has(problem, "/model: 10 hidden columns are not divisible by 3 heads"));
+  CHECK(has(problem, "/model/heads: 10 hidden columns are not divisible by 3 heads"));
   CHECK(has(problem, "/sequence"));
   CHECK(has(problem, "/global_batch"));
   CHECK(has(problem, "did you mean \"precision\"?"));
