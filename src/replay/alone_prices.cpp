@@ -12,7 +12,8 @@
 namespace stepcast::replay {
 namespace {
 
-std::int64_t alone_ps(const collective::CoupledActivity& activity, double rate) {
+/// Latency and transfer when the links allow `rate`.
+std::int64_t time_at(const collective::CoupledActivity& activity, double rate) {
   const double limit = activity.cap > 0 ? std::min(activity.cap, rate) : rate;
   return (activity.latency + collective::wire_time(activity.work, limit)).ps();
 }
@@ -185,12 +186,16 @@ PriceSet AlonePrices::messages(const workload::Plan& plan, std::uint32_t stage, 
   return known->second;
 }
 
+std::int64_t AlonePrices::alone_ps(const collective::CoupledActivity& activity) const {
+  return time_at(activity, rate_now(activity.demands, activity.divisor));
+}
+
 std::int64_t AlonePrices::collective_ps(const collective::Request& request, PriceSet set) const {
   STEPCAST_CHECK(set != kNoSet, "a collective of one member");
   std::int64_t slowest = 0;
   for (const std::uint32_t index : sets_[set]) {
     const KnownRings& known = rings_[index];
-    slowest = std::max(slowest, alone_ps(lowering_.lower(request, known.rings).coupled, known.rate));
+    slowest = std::max(slowest, time_at(lowering_.lower(request, known.rings).coupled, known.rate));
   }
   return slowest;
 }
@@ -200,7 +205,7 @@ MessageTime AlonePrices::message_time(Bytes bytes, PriceSet set) const {
   for (const std::uint32_t index : sets_[set]) {
     const KnownPath& known = paths_[index];
     const collective::CoupledActivity activity = lowering_.lower_message(bytes, known.path).coupled;
-    const std::int64_t sender = alone_ps(activity, known.rate);
+    const std::int64_t sender = time_at(activity, known.rate);
     slowest.sender_ps = std::max(slowest.sender_ps, sender);
     slowest.receiver_ps = std::max(slowest.receiver_ps, sender + activity.completion_offset[1].ps());
   }

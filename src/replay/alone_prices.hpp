@@ -43,6 +43,8 @@ class AlonePrices {
   /// Messages of a stage to the next one (or the previous).
   [[nodiscard]] PriceSet messages(const workload::Plan& plan, std::uint32_t stage, bool forward);
 
+  /// One activity, from the last arrival to the end of its transfer.
+  [[nodiscard]] std::int64_t alone_ps(const collective::CoupledActivity& activity) const;
   /// Slowest group of a set: from the last arrival to the end.
   [[nodiscard]] std::int64_t collective_ps(const collective::Request& request, PriceSet set) const;
   [[nodiscard]] MessageTime message_time(Bytes bytes, PriceSet set) const;

@@ -347,6 +347,10 @@ struct AnalyticModel::State {
     PipelineWalk<FastEngine> walk(plan, engine);
     walk.run();
     AnalyticStep step;
+    step.walked = walk.walked();
+    for (const StageOrder& order : plan.order->stages) {
+      step.tasks += order.tasks.size();
+    }
     for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
       step.finish.push_back(Duration::from_ps(std::max(engine.end(stage), walk.last_sent(stage))));
       if (stage == 0 || step.finish.back() > step.step) {
@@ -725,6 +729,13 @@ std::vector<std::string> AnalyticModel::notes(const workload::Job& job) {
   return state_->notes(job);
 }
 
+void require_coupled(collective::Form form) {
+  if (form == collective::Form::kSteps) {
+    throw UnsupportedError(
+        "fidelity \"analytic\" prices collectives whole; use --lowering coupled, or --fidelity flow");
+  }
+}
+
 void predict_analytic(const routing::Router& router,
                       const compute::Model& compute,
                       Placement placement,
@@ -734,10 +745,7 @@ void predict_analytic(const routing::Router& router,
   if (options.record_timeline) {
     throw UnsupportedError("fidelity \"analytic\" keeps no timeline for --trace; use --fidelity flow");
   }
-  if (options.form == collective::Form::kSteps) {
-    throw UnsupportedError(
-        "fidelity \"analytic\" prices collectives whole; use --lowering coupled, or --fidelity flow");
-  }
+  require_coupled(options.form);
   AnalyticModel model(router, compute, std::move(placement));
   result.timeline = model.explain(job);
   result.gpus = result.timeline.ranks;

@@ -18,6 +18,8 @@ struct AnalyticStep {
   Duration step;                 ///< end of the stage that finishes last
   std::uint32_t last_stage = 0;  ///< that stage (ties: the first)
   std::vector<Duration> finish;  ///< by stage
+  std::uint64_t tasks = 0;       ///< forwards and backwards of chunks, over all stages
+  std::uint64_t walked = 0;      ///< of these, evaluated one by one: the rest was a steady state
 };
 
 /// Prices steps of jobs with every exchange alone on its links: a collective's own sharing and slow links
@@ -53,6 +55,9 @@ class AnalyticModel {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Refuses collectives step by step, which this fidelity has not.
+void require_coupled(collective::Form form);
 
 /// Timeline, ranks and notes of a job in this fidelity. Refuses what it has not (UnsupportedError naming
 /// what to use instead): a recorded timeline, collectives step by step.

@@ -62,6 +62,9 @@ class PipelineWalk {
     }
   }
 
+  /// Tasks that were walked, not skipped.
+  [[nodiscard]] std::uint64_t walked() const { return walked_; }
+
   /// End of the last message that a stage has sent.
   [[nodiscard]] Time last_sent(std::uint32_t stage) const {
     return engine_.join(channels_[2 * stage].last_sent, channels_[2 * stage + 1].last_sent);
@@ -191,6 +194,7 @@ class PipelineWalk {
           return false;
         }
         engine_.finish(index, piece);
+        ++walked_;
         ++stage.position;
         stage.step = Step::kNext;
         return true;
@@ -361,6 +365,7 @@ class PipelineWalk {
   std::vector<Stage> stages_;
   std::vector<Channel> channels_;  // by sending stage and direction
   std::vector<std::uint32_t> work_;
+  std::uint64_t walked_ = 0;
   std::uint32_t embedding_arrivals_ = 0;
   Time embedding_ready_{};
 };
