@@ -67,12 +67,16 @@ class FastEngine {
   void embedded(std::uint32_t stage, const PricedPiece& /*piece*/, Time start, std::int64_t duration) {
     stages_[stage].input[PricedPiece::kEmbeddingDone] = plus(start, duration);
   }
-  void finish(std::uint32_t stage, const PricedPiece& piece) {
+  [[nodiscard]] Time task_done(std::uint32_t stage) const { return stages_[stage].task_done; }
+  void finish(std::uint32_t stage, const PricedPiece& piece, bool last_task) {
     const Time compute = output(stage, piece, PricedPiece::kComputeThen);
     const Time tensor = tensor_ ? output(stage, piece, PricedPiece::kTensorThen) : 0;
     const Time data = output(stage, piece, PricedPiece::kDataThen);
     Stage& state = stages_[stage];
-    if (piece.last) {
+    if (last_task) {
+      state.task_done = output(stage, piece, PricedPiece::kTaskDone);
+    }
+    if (piece.ends_step) {
       state.end = output(stage, piece, PricedPiece::kEnd);
     }
     if (piece.task_begin > 0) {
@@ -109,6 +113,7 @@ class FastEngine {
  private:
   struct Stage {
     std::array<Time, PricedPiece::kInputs> input{};
+    Time task_done = 0;
     Time end = 0;
   };
 
@@ -196,7 +201,8 @@ class TracedEngine {
     record(stage, start.ps, plus(start.ps, duration), Activity::kExposedPp, piece.embedding);
     walks_[stage]->embedded(on_wire(start, duration));
   }
-  void finish(std::uint32_t stage, const PricedPiece& piece) {
+  [[nodiscard]] Time task_done(std::uint32_t stage) const { return stages_[stage].task_done; }
+  void finish(std::uint32_t stage, const PricedPiece& piece, bool /*last_task*/) {
     Stage& state = stages_[stage];
     const PieceWalk<TracedEngine>& walk = *walks_[stage];
     state.compute = walk.compute();
@@ -206,6 +212,7 @@ class TracedEngine {
       state.gathers = walk.gathered();
       state.data = join(state.data, state.gathers);
     }
+    state.task_done = walk.task_done();
     state.end = walk.end();
   }
   [[nodiscard]] std::pair<Time, Time> message(std::uint32_t sender,
@@ -228,6 +235,7 @@ class TracedEngine {
     Time tensor;
     Time data;
     Time gathers;
+    Time task_done;
     Time end;
   };
 
@@ -264,9 +272,10 @@ class TracedEngine {
   std::uint64_t operations_ = 0;
 };
 
-/// What the pieces of a job depend on, whatever its pipeline; with `end`, also the end of the step.
-using JobKey = std::array<std::uint64_t, 16>;
-using PieceKey = std::array<std::uint64_t, 6>;
+/// What pieces of a job depend on (workload/stage_pieces.hpp says which on what); the first word tells keys
+/// of different pieces apart.
+using JobKey = std::array<std::uint64_t, 11>;
+using PieceKey = std::array<std::uint64_t, 5>;
 
 struct PieceHash {
   std::size_t operator()(const PieceKey& key) const {
@@ -313,7 +322,8 @@ struct AnalyticModel::State {
   State(const routing::Router& router, const compute::Model& compute, Placement placement)
       : router_(router), compute_(compute), prices_(router, std::move(placement)) {}
 
-  PricedPlan plan(const workload::Job& job) {
+  /// `whole`: where to put pieces with their programs; without it they are kept as matrices.
+  PricedPlan plan(const workload::Job& job, std::vector<std::unique_ptr<PricedPiece>>* whole = nullptr) {
     STEPCAST_CHECK(workload::RankGrid(job.plan).ranks() <= prices_.ranks(), "{} ranks on {} GPUs",
                    workload::RankGrid(job.plan).ranks(), prices_.ranks());
     const Keys keys = keys_of(job);
@@ -327,7 +337,10 @@ struct AnalyticModel::State {
       const auto& kinds = plan.order->stages[stage].kinds;
       plan.pieces[stage].reserve(kinds.size());
       for (const StageOrder::Kind& kind : kinds) {
-        const PricedPiece& piece = piece_of(job, stage, kind, keys, sets);
+        if (whole != nullptr) {
+          whole->push_back(std::make_unique<PricedPiece>(build(job, stage, kind, sets)));
+        }
+        const PricedPiece& piece = whole != nullptr ? *whole->back() : piece_of(job, stage, kind, keys, sets);
         plan.pieces[stage].push_back(&piece);
         PricedPlan::Message& message = plan.messages[stage][piece.forward ? 1 : 0];
         if (piece.send != kNone && message.receiver_ps == 0) {
@@ -362,7 +375,8 @@ struct AnalyticModel::State {
   }
 
   Timeline explain(const workload::Job& job) {
-    const PricedPlan priced = plan(job);
+    std::vector<std::unique_ptr<PricedPiece>> pieces;  // with their programs, which the kept ones lack
+    const PricedPlan priced = plan(job, &pieces);
     const AnalyticStep step = price(job, priced);
     const workload::RankGrid grid(job.plan);
     TracedEngine engine(job.plan.pp, step.last_stage, grid.stage_ranks());
@@ -413,9 +427,12 @@ struct AnalyticModel::State {
   }
 
  private:
+  /// What the pieces of a job depend on, each as a number.
   struct Keys {
-    std::uint64_t job = 0;   // what a task depends on
-    std::uint64_t step = 0;  // ... and the end of the step
+    std::uint64_t forward = 0;
+    std::uint64_t backward = 0;
+    std::uint64_t buckets = 0;  ///< ... of tasks that gather or reduce, besides
+    std::uint64_t end = 0;
   };
   struct Sets {
     PriceSet tensor = kNoSet;
@@ -433,27 +450,35 @@ struct AnalyticModel::State {
     if (model == models_.size()) {
       models_.push_back(job.model);
     }
-    JobKey key{model,
-               job.plan.tp,
-               job.sequence,
-               job.micro_batch,
-               static_cast<std::uint64_t>(job.precision),
-               static_cast<std::uint64_t>(job.recompute),
-               static_cast<std::uint64_t>(job.attention),
-               static_cast<std::uint64_t>(job.grad_dtype),
-               static_cast<std::uint64_t>(job.bucket.count()),
-               bits(job.dropout),
-               flags({job.plan.sequence_parallel, job.plan.distributed_optimizer, job.overlap_p2p,
-                      job.overlap_tp, workload::copies_embeddings(job)})};
-    Keys keys;
-    keys.job = intern(key);
-    key[11] = job.plan.dp;
-    key[12] = job.plan.virtual_stages;
-    key[13] = flags({job.overlap_grad_reduce, job.overlap_param_gather, job.checkpoint});
-    key[14] = job.checkpoint ? job.plan.pp : 0;
-    key[15] = 1;
-    keys.step = intern(key);
-    return keys;
+    const workload::Plan& plan = job.plan;
+    const std::uint64_t copies = workload::copies_embeddings(job) ? 1 : 0;
+    const std::uint64_t split = plan.tp > 1 ? 1 : 0;
+    JobKey forward{0,
+                   model,
+                   plan.tp,
+                   job.sequence,
+                   job.micro_batch,
+                   static_cast<std::uint64_t>(job.precision),
+                   static_cast<std::uint64_t>(job.attention),
+                   bits(job.dropout),
+                   flags({plan.sequence_parallel, job.overlap_p2p})};
+    JobKey backward = forward;
+    backward[0] = 1 + static_cast<std::uint64_t>(job.recompute);
+    backward[9] = job.overlap_tp ? split : 0;
+    JobKey buckets{4,
+                   model,
+                   plan.tp,
+                   copies,
+                   job.sequence,
+                   static_cast<std::uint64_t>(job.grad_dtype),
+                   static_cast<std::uint64_t>(job.bucket.count()),
+                   flags({plan.distributed_optimizer})};
+    JobKey end = buckets;
+    end[0] = 5;
+    end[8] = plan.dp;
+    end[9] = plan.virtual_stages;
+    end[10] = flags({job.overlap_grad_reduce, job.overlap_param_gather, job.checkpoint});
+    return {intern(forward), intern(backward), intern(buckets), intern(end)};
   }
 
   const PricedPiece& piece_of(const workload::Job& job,
@@ -464,19 +489,32 @@ struct AnalyticModel::State {
     const workload::PipelineTask& task = kind.task.task;
     const bool first_stage = stage == 0;
     const bool last_stage = stage + 1 == job.plan.pp;
-    const bool shares = kind.task.gathers || kind.task.reduces || kind.last;
-    const PieceKey key{
-        kind.last ? keys.step : keys.job,
-        flags({task.forward, first_stage && task.chunk == 0,
-               last_stage && task.chunk + 1 == job.plan.virtual_stages, kind.task.gathers, kind.task.reduces,
-               kind.task.posts_receive, kind.last, kind.last && first_stage, kind.last && last_stage}),
-        workload::chunk_layers(job, stage),
-        (std::uint64_t{sets.tensor} << 32U) | (shares ? sets.data : 0),
-        bits(sets.speed),
-        kind.last && job.checkpoint ? stage + 1 : 0};
+    PieceKey key{};
+    key[0] = (std::uint64_t{workload::chunk_layers(job, stage)} << 32U);
+    key[1] = bits(sets.speed);
+    if (kind.ends_step) {
+      key[0] |= flags({first_stage, last_stage});
+      key[2] = keys.end;
+      key[3] = sets.data;
+      key[4] = job.checkpoint ? (std::uint64_t{job.plan.pp} << 32U) + stage + 1 : 0;  // whose writes
+    } else {
+      key[0] |= flags({task.forward, first_stage && task.chunk == 0,
+                       last_stage && task.chunk + 1 == job.plan.virtual_stages, kind.task.gathers,
+                       kind.task.reduces, kind.task.posts_receive});
+      key[2] = task.forward ? keys.forward : keys.backward;
+      key[3] = std::uint64_t{sets.tensor} << 32U;
+      if (kind.task.gathers || kind.task.reduces) {
+        key[3] |= sets.data;
+        key[4] = keys.buckets;
+      }
+    }
     std::unique_ptr<PricedPiece>& piece = pieces_[key];
     if (piece == nullptr) {
       piece = std::make_unique<PricedPiece>(build(job, stage, kind, sets));
+      piece->program = {};
+      piece->compiled = {};
+      piece->operations = {};
+      piece->dependencies = {};
     }
     return *piece;
   }
@@ -486,14 +524,16 @@ struct AnalyticModel::State {
                     const StageOrder::Kind& kind,
                     const Sets& sets) {
     const hardware::Accelerator& device = router_.cluster().host.accelerator;
-    workload::StagePiece written = workload::stage_piece(job, device, stage, kind.task, kind.last);
+    workload::StagePiece written = kind.ends_step ? workload::end_piece(job, device, stage)
+                                                  : workload::task_piece(job, device, stage, kind.task);
     PricedPiece piece;
     piece.program = std::move(written.program);
-    piece.task_begin = written.task_begin;
+    piece.task_begin = written.begin;
+    piece.done = written.done;
     piece.compiled = compile(piece.program, compute_, device);
     piece.forward = kind.task.task.forward;
     piece.posts = kind.task.posts_receive;
-    piece.last = kind.last;
+    piece.ends_step = kind.ends_step;
     piece.streams = static_cast<std::uint32_t>(piece.program.streams.size());
     piece.receive_stream = workload::receive_stream(piece.forward);
     for (std::uint32_t index = 0; index < piece.program.operations.size(); ++index) {
@@ -523,6 +563,11 @@ struct AnalyticModel::State {
       STEPCAST_CHECK(place == kNone, "operations {} and {} of one kind in a piece", place, index);
       place = index;
     };
+    if (piece.ends_step && index == piece.done) {  // stands for the end of the last task
+      priced.kind = Kind::kReceive;
+      piece.operations.push_back(priced);
+      return;
+    }
     switch (op.kind) {
       case OpKind::kRepeat:
         priced.kind = Kind::kRepeat;

@@ -10,16 +10,15 @@ namespace {
 /// Orders kept hold at most so many tasks (32 MB); then all are dropped.
 constexpr std::size_t kMostTasks = 4'000'000;
 
-std::uint16_t kind_of(StageOrder& order, const workload::StageTask& task, bool last) {
+std::uint16_t kind_of(StageOrder& order, const workload::StageTask& task) {
   for (std::size_t i = 0; i < order.kinds.size(); ++i) {
-    const StageOrder::Kind& kind = order.kinds[i];
-    if (workload::same_operations(kind.task, task) && kind.last == last) {
+    if (workload::same_operations(order.kinds[i].task, task)) {
       return static_cast<std::uint16_t>(i);
     }
   }
   constexpr std::size_t kMostKinds = 60'000;
   STEPCAST_CHECK(order.kinds.size() < kMostKinds, "{} kinds of tasks", order.kinds.size());
-  order.kinds.push_back({task, last});
+  order.kinds.push_back({task, false});
   return static_cast<std::uint16_t>(order.kinds.size() - 1);
 }
 
@@ -55,10 +54,12 @@ PipelineOrder build(const workload::Job& job) {
   for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
     const std::vector<workload::StageTask> tasks = workload::stage_tasks(job, stage);
     StageOrder& out = order.stages.emplace_back();
-    out.tasks.reserve(tasks.size());
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      out.tasks.push_back(kind_of(out, tasks[i], i + 1 == tasks.size()));
+    out.tasks.reserve(tasks.size() + 1);
+    for (const workload::StageTask& task : tasks) {
+      out.tasks.push_back(kind_of(out, task));
     }
+    out.tasks.push_back(static_cast<std::uint16_t>(out.kinds.size()));
+    out.kinds.push_back({{}, true});
   }
   order.period = period_of(order, job.plan);
   for (StageOrder& stage : order.stages) {

@@ -16,10 +16,10 @@ namespace stepcast::replay {
 struct StageOrder {
   struct Kind {
     workload::StageTask task;  ///< of its first micro-batch
-    bool last = false;         ///< the stage's last task, with the end of the step
+    bool ends_step = false;    ///< no task: what follows the last one
   };
   std::vector<Kind> kinds;
-  std::vector<std::uint16_t> tasks;  ///< index into kinds
+  std::vector<std::uint16_t> tasks;  ///< index into kinds; the last one ends the step
   /// By task: how many tasks from here on are of the kind of the task one period later.
   std::vector<std::uint32_t> repeats;
 };

@@ -101,6 +101,10 @@ class PipelineWalk {
   [[nodiscard]] Channel& channel_in(std::uint32_t stage, bool forward) {
     return channel_out(neighbour(stage, !forward), forward);
   }
+  /// True when the stage's task in progress is its last: the end of the step follows.
+  [[nodiscard]] bool last_task(std::uint32_t stage) const {
+    return stages_[stage].position + 2 == order_.stages[stage].tasks.size();
+  }
   [[nodiscard]] const PricedPiece& piece_of(std::uint32_t stage) const {
     return *plan_.pieces[stage][order_.stages[stage].tasks[stages_[stage].position]];
   }
@@ -158,8 +162,8 @@ class PipelineWalk {
         if (stage.position == stage.limit) {
           return false;
         }
-        Time received = engine_.zero();
-        if (piece.receive != kNone) {
+        Time received = piece.ends_step ? engine_.task_done(index) : engine_.zero();
+        if (!piece.ends_step && piece.receive != kNone) {
           Channel& channel = channel_in(index, piece.forward);
           if (channel.taken == channel.arrived.size()) {
             return false;
@@ -182,7 +186,7 @@ class PipelineWalk {
       case Step::kSending:
         if (piece.send != kNone) {
           const Channel& channel = channel_out(index, piece.forward);
-          if (piece.needs_sent && channel.arrived.size() < channel.ready.size()) {
+          if ((piece.needs_sent || last_task(index)) && channel.arrived.size() < channel.ready.size()) {
             return false;
           }
           engine_.sent(index, piece, channel.last_sent);
@@ -193,7 +197,7 @@ class PipelineWalk {
         if (piece.embedding != kNone && !embedding(index, piece)) {
           return false;
         }
-        engine_.finish(index, piece);
+        engine_.finish(index, piece, last_task(index));
         ++walked_;
         ++stage.position;
         stage.step = Step::kNext;

@@ -54,6 +54,7 @@ void fill_matrix(PricedPiece& piece) {
   matrix[PricedPiece::kComputeThen] = walk.compute();
   matrix[PricedPiece::kTensorThen] = walk.tensor();
   matrix[PricedPiece::kDataThen] = walk.data();
+  matrix[PricedPiece::kTaskDone] = walk.task_done();
   matrix[PricedPiece::kEnd] = walk.end();
   matrix[PricedPiece::kGathersDone] = walk.gathered();
   piece.needs_sent = false;

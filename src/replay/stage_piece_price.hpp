@@ -33,7 +33,7 @@ struct PricedPiece {
     kComputeFree,  ///< when the streams are free at the start of the piece
     kTensorFree,
     kDataFree,
-    kReceived,       ///< end of its message in
+    kReceived,       ///< end of its message in; of the end of the step: of the last task's chain
     kSent,           ///< end of its message out
     kGathersBegin,   ///< when the early parameter gathers of its chunk begin
     kEmbeddingDone,  ///< end of the embedding all-reduce
@@ -46,6 +46,7 @@ struct PricedPiece {
     kComputeThen,     ///< when the streams are free after the piece
     kTensorThen,
     kDataThen,
+    kTaskDone,     ///< end of the chain, which the end of the step follows
     kEnd,          ///< the last operation has ended
     kGathersDone,  ///< early parameter gathers of its chunk have ended
     kOutputs
@@ -62,20 +63,21 @@ struct PricedPiece {
   std::vector<Operation> operations;
   std::vector<std::uint32_t> dependencies;
   std::uint32_t task_begin = 0;
+  std::uint32_t done = 0;
   std::uint32_t receive = kNone;
   std::uint32_t send = kNone;
   std::uint32_t embedding = kNone;
   std::uint32_t streams = 0;
   std::uint16_t receive_stream = 0;
   bool forward = true;
-  bool posts = false;       ///< the next message of its direction waits for the start of this task
-  bool last = false;        ///< ends the stage's step
+  bool posts = false;  ///< the next message of its direction waits for the start of this task
+  bool ends_step = false;
   bool needs_sent = false;  ///< something in the piece waits for its message out
   std::int64_t message_bytes = 0;
   collective::Request embedding_request;
   std::array<Terms, kOutputs> matrix{};
 
-  // For reports.
+  // For reports; empty where only the matrix is asked for.
   program::Program program;
   CompiledProgram compiled;
 };
@@ -95,7 +97,6 @@ class PieceWalk {
         end_(piece.operations.size(), algebra.none()) {}
 
   /// Runs everything up to the message out, or up to the embedding all-reduce, or to the end.
-  /// `streams`: by stream, when it is free (those of messages are held by the pipeline).
   void begin(
       const Time& compute, const Time& tensor, const Time& data, const Time& gathers, const Time& received) {
     free_[kCompute] = compute;
@@ -128,6 +129,7 @@ class PieceWalk {
   [[nodiscard]] const Time& tensor() const { return free_[kTensor]; }
   [[nodiscard]] const Time& data() const { return free_[kData]; }
   [[nodiscard]] const Time& gathered() const { return gathered_; }
+  [[nodiscard]] const Time& task_done() const { return end_[piece_->done]; }
   [[nodiscard]] Time end() const {
     Time last = algebra_->none();
     for (const Time& time : free_) {

@@ -8,25 +8,30 @@
 
 namespace stepcast::workload {
 
-/// The operations of one task of a stage as a program of its own, written by the code that writes the
-/// stage's program: for those who price a task once and know how often it runs.
+/// A part of a stage's program as a program of its own, written by the code that writes the whole: for
+/// those who price a part once and know how often it runs. It has the streams of StreamId. Messages and
+/// the all-reduce of tied embeddings are never in a repeat, and there is at most one of each.
 struct StagePiece {
   program::Program program;
-  /// Operations before it are the early parameter gathers of the task's chunk (with `task.gathers`),
-  /// which stand on the dp stream from the start of the step, behind those of the chunks before.
-  std::uint32_t task_begin = 0;
+  /// Operations before it are the early parameter gathers of a chunk, which stand on the dp stream from
+  /// the start of the step, behind those of the chunks before.
+  std::uint32_t begin = 0;
+  /// Of a task: the operation that ends its chain, which the end of the step follows. Of the end of the
+  /// step: a wait that stands for that operation.
+  std::uint32_t done = 0;
 };
 
-/// The piece of `task` (from stage_tasks); with `last` (the stage's last task) the end of the step
-/// follows: reductions, optimizer, parameters, checkpoint. The program has the streams of StreamId, at
-/// most one receive, at most one send and at most one collective of the embedding group, none of them
-/// in a repeat. Depends on the stage only through the layers of its chunks and whether it is the first
-/// or the last one. REQUIRES: a resolved job.
-[[nodiscard]] StagePiece stage_piece(const Job& job,
-                                     const hardware::Accelerator& device,
-                                     std::uint32_t stage,
-                                     const StageTask& task,
-                                     bool last);
+/// One task (from stage_tasks). Depends on the stage only through the layers of its chunks and whether it
+/// is the first or the last one. A forward does not depend on `recompute` and `overlap_tp`; only tasks that
+/// gather or reduce depend on `bucket`, `grad_dtype` and `distributed_optimizer`. REQUIRES: a resolved job.
+[[nodiscard]] StagePiece task_piece(const Job& job,
+                                    const hardware::Accelerator& device,
+                                    std::uint32_t stage,
+                                    const StageTask& task);
+
+/// What follows a stage's last task: reductions, optimizer, parameters, checkpoint. Does not depend on
+/// micro-batch, sequence and what a layer computes.
+[[nodiscard]] StagePiece end_piece(const Job& job, const hardware::Accelerator& device, std::uint32_t stage);
 
 /// The stream on which a piece receives its message.
 [[nodiscard]] std::uint16_t receive_stream(bool forward);

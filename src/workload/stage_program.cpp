@@ -45,18 +45,25 @@ class StageWriter {
     return builder_.take();
   }
 
-  StagePiece write_piece(const StageTask& task, bool last) {
+  StagePiece write_task_piece(const StageTask& task) {
     StagePiece piece;
     add_slots();
     if (task.gathers) {
       gathered_.resize(plan_.virtual_stages);
       gather_chunk(task.task.chunk);
     }
-    piece.task_begin = builder_.size();
+    piece.begin = builder_.size();
     write_task(task, 0);
-    if (last) {
-      finish_step();
-    }
+    piece.done = builder_.last();
+    piece.program = builder_.take();
+    return piece;
+  }
+
+  StagePiece write_end_piece() {
+    StagePiece piece;
+    add_slots();
+    piece.done = builder_.wait("tasks done", StreamId::kRecvBackward);
+    finish_step();
     piece.program = builder_.take();
     return piece;
   }
@@ -304,13 +311,17 @@ class StageWriter {
 
 }  // namespace
 
-StagePiece stage_piece(const Job& job,
-                       const hardware::Accelerator& device,
-                       std::uint32_t stage,
-                       const StageTask& task,
-                       bool last) {
+StagePiece task_piece(const Job& job,
+                      const hardware::Accelerator& device,
+                      std::uint32_t stage,
+                      const StageTask& task) {
   StageSlots slots;
-  return StageWriter(job, device, stage, slots).write_piece(task, last);
+  return StageWriter(job, device, stage, slots).write_task_piece(task);
+}
+
+StagePiece end_piece(const Job& job, const hardware::Accelerator& device, std::uint32_t stage) {
+  StageSlots slots;
+  return StageWriter(job, device, stage, slots).write_end_piece();
 }
 
 std::uint16_t receive_stream(bool forward) {
