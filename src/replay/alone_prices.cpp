@@ -269,12 +269,14 @@ void AlonePrices::add(const collective::CoupledActivity& activity, double count,
   }
 }
 
-void AlonePrices::add_collective(const collective::Request& request,
-                                 const std::vector<program::Group>& groups,
-                                 double count,
-                                 Traffic& traffic) const {
+void AlonePrices::add_collectives(const std::vector<Counted>& requests,
+                                  const std::vector<program::Group>& groups,
+                                  Traffic& traffic) const {
   for (const program::Group& group : groups) {
-    add(lowering_.lower(request, gpus_of(group), collective::Form::kCoupled).coupled, count, traffic);
+    const collective::Rings rings = lowering_.rings(gpus_of(group), collective::RingOrder::kByHost);
+    for (const auto& [request, count] : requests) {
+      add(lowering_.lower(request, rings).coupled, count, traffic);
+    }
   }
 }
 

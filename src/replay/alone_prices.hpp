@@ -62,10 +62,10 @@ class AlonePrices {
     std::vector<double> bytes;
     std::vector<double> peak;
   };
-  void add_collective(const collective::Request& request,
-                      const std::vector<program::Group>& groups,
-                      double count,
-                      Traffic& traffic) const;
+  using Counted = std::pair<collective::Request, double>;
+  void add_collectives(const std::vector<Counted>& requests,
+                       const std::vector<program::Group>& groups,
+                       Traffic& traffic) const;
   void add_messages(Bytes bytes,
                     std::uint32_t first,
                     std::uint32_t ranks,

@@ -685,8 +685,8 @@ struct AnalyticModel::State {
     for (const std::uint16_t kind : order.tasks) {
       ++runs[kind];
     }
-    // By operation kind, dimension (or direction), collective and bytes: one walk over the groups for each.
-    std::map<std::tuple<OpKind, int, int, std::int64_t>, std::pair<collective::Request, double>> exchanges;
+    // By operation kind, dimension (or direction), collective and bytes.
+    std::map<std::tuple<OpKind, int, int, std::int64_t>, AlonePrices::Counted> exchanges;
     for (std::size_t kind = 0; kind < runs.size(); ++kind) {
       const PricedPiece& piece = *plan.pieces[stage][kind];
       const std::vector<std::uint64_t> counts = program::execution_counts(piece.program);
@@ -709,6 +709,7 @@ struct AnalyticModel::State {
     }
     const workload::RankGrid grid(job.plan);
     const std::uint32_t ranks = grid.stage_ranks();
+    std::map<Dimension, std::vector<AlonePrices::Counted>> collectives;  // groups are walked once for all
     for (const auto& [key, exchange] : exchanges) {
       const auto [kind, where, collective, bytes] = key;
       if (kind == OpKind::kSend) {
@@ -718,10 +719,11 @@ struct AnalyticModel::State {
       } else if (kind == OpKind::kStorage) {
         prices_.add_writes(Bytes(bytes), stage * ranks, ranks, exchange.second, traffic);
       } else {
-        prices_.add_collective(exchange.first,
-                               groups_of(grid, job.plan, stage, static_cast<Dimension>(where)),
-                               exchange.second, traffic);
+        collectives[static_cast<Dimension>(where)].push_back(exchange);
       }
+    }
+    for (const auto& [dimension, requests] : collectives) {
+      prices_.add_collectives(requests, groups_of(grid, job.plan, stage, dimension), traffic);
     }
   }
 
@@ -798,6 +800,14 @@ void predict_analytic(const routing::Router& router,
   result.last_rank = result.timeline.last_class.index() * workload::RankGrid(job.plan).stage_ranks();
   for (std::string& note : model.notes(job)) {
     result.notes.push_back(std::move(note));
+  }
+  for (const TierUse& tier : result.timeline.tiers) {
+    if (tier.utilisation > 1) {
+      result.notes.push_back(fmt::format(
+          "{}: more bytes than its busiest part can move in the step, because operations that share it "
+          "are each priced alone; --fidelity flow counts that",
+          tier.tier));
+    }
   }
 }
 

@@ -29,8 +29,8 @@ struct StagePiece {
                                     std::uint32_t stage,
                                     const StageTask& task);
 
-/// What follows a stage's last task: reductions, optimizer, parameters, checkpoint. Does not depend on
-/// micro-batch, sequence and what a layer computes.
+/// What follows a stage's last task: reductions, optimizer, parameters, checkpoint. Depends on the sequence
+/// through learned positions alone, not on micro-batches and on what a layer computes.
 [[nodiscard]] StagePiece end_piece(const Job& job, const hardware::Accelerator& device, std::uint32_t stage);
 
 /// The stream on which a piece receives its message.
