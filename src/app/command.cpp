@@ -82,7 +82,9 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--ranks", options.ranks,
                      "use the first N GPUs, or a list: 0-7,16 or 0-56/8 (default: all)");
-  command.add_option("--fidelity", options.fidelity, "network model: stepcast list fidelities")
+  command
+      .add_option("--fidelity", options.fidelity,
+                  "flow, or analytic (jobs and collectives, fast): stepcast list fidelities")
       ->capture_default_str();
   command.add_option("--routing", options.routing, "path policy: stepcast list routing")
       ->capture_default_str();

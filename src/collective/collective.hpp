@@ -108,6 +108,30 @@ struct Algorithm {
   RingOrder order = RingOrder::kByHost;
 };
 
+/// The rings of a group: all that a coupled collective takes from the fabric. Groups whose rings agree in
+/// everything but the resources of `demands` cost the same.
+struct Rings {
+  RingOrder order = RingOrder::kByHost;
+  std::uint32_t members = 0;
+  std::uint32_t rings = 0;
+  std::uint32_t crossing_hops = 0;  ///< of one ring that cross the network (the largest over rings)
+  bool several_hosts = false;
+  Duration local_latency;                ///< physical, of the longest hop inside hosts
+  Duration network_latency;              ///< ... and over the network
+  double rate = 0;                       ///< bytes/s of every hop on the idle fabric
+  std::vector<network::Demand> demands;  ///< one byte on every hop of every ring
+  std::uint32_t divisor = 1;
+};
+
+/// The path of a message: all that it takes from the fabric.
+struct MessagePath {
+  bool network = false;  ///< leaves the NVLink domain
+  Duration latency;
+  double rate = 0;  ///< bytes/s on the idle fabric; 0 = sender and receiver are one GPU
+  std::vector<network::Demand> demands;
+  std::uint32_t divisor = 1;
+};
+
 /// All algorithms, in the order of algorithms.def.
 [[nodiscard]] std::span<const Algorithm> algorithms();
 
@@ -127,8 +151,19 @@ class Lowering {
                                            std::span<const GpuId> group,
                                            Form form) const;
 
+  /// The rings of a group of at least two members; `most_rings` limits them (0 = no limit).
+  [[nodiscard]] Rings rings(std::span<const GpuId> group,
+                            RingOrder order,
+                            std::uint32_t most_rings = 0) const;
+
+  /// As above in the coupled form, for a group whose rings are known: many requests, or many groups of
+  /// equal rings. REQUIRES: rings in the order that the request's algorithm asks for, no channel hint.
+  [[nodiscard]] Lowered lower(const Request& request, const Rings& rings) const;
+
   /// A point-to-point message (one activity on its path).
   [[nodiscard]] Lowered lower_message(Bytes bytes, GpuId from, GpuId to) const;
+  [[nodiscard]] MessagePath message_path(GpuId from, GpuId to) const;
+  [[nodiscard]] Lowered lower_message(Bytes bytes, const MessagePath& path) const;
 
   /// A storage read or write by a GPU.
   [[nodiscard]] Lowered lower_storage(Bytes bytes, GpuId gpu, std::uint32_t storage, bool write) const;

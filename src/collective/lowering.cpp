@@ -64,29 +64,42 @@ std::int64_t network_steps(std::int64_t steps, std::uint32_t crossing, std::uint
   return std::min(steps, (steps * crossing + members - 1) / members);
 }
 
-Passage passage_of(const RingPlan& plan,
+Rings rings_of(const RingPlan& plan, RingOrder order, std::uint32_t members, const routing::Router& router) {
+  Rings rings;
+  rings.order = order;
+  rings.members = members;
+  rings.rings = plan.rings();
+  rings.crossing_hops = plan.crossing_hops();
+  rings.several_hosts = plan.several_hosts();
+  rings.local_latency = plan.local_latency();
+  rings.network_latency = plan.network_latency();
+  rings.rate = idle_rate(plan.demands(), router.resources());
+  rings.demands = plan.demands().demands;
+  rings.divisor = plan.demands().divisor;
+  return rings;
+}
+
+Passage passage_of(const Rings& rings,
                    const SteadyState& steady,
                    const Request& request,
-                   std::uint32_t members,
-                   const routing::Router& router) {
-  const hardware::HostKind& host = router.cluster().host;
+                   const hardware::HostKind& host) {
   const hardware::CollectiveConstants& constants = host.collective;
   const double channels = std::max(constants.channels, 1U);
   Passage passage;
   passage.steps = steady.steps;
-  passage.network_steps = network_steps(steady.steps, plan.crossing_hops(), members);
-  passage.local_latency = plan.local_latency();
-  passage.network_latency = plan.network_latency();
-  passage.work = hop_payload(request.bytes, steady, plan.rings());
-  passage.rate = idle_rate(plan.demands(), router.resources());
+  passage.network_steps = network_steps(steady.steps, rings.crossing_hops, rings.members);
+  passage.local_latency = rings.local_latency;
+  passage.network_latency = rings.network_latency;
+  passage.work = hop_payload(request.bytes, steady, rings.rings);
+  passage.rate = rings.rate;
   passage.last_step_exposed = steady.last_step_exposed;
   // All channels of a full ring together fill NVLink; the rings of the plan share them.
   const double nvlink = host.nvlink_effective.bytes_per_second();
-  passage.channel_rate = (nvlink > 0 ? nvlink / plan.rings() : passage.rate) / channels;
+  passage.channel_rate = (nvlink > 0 ? nvlink / rings.rings : passage.rate) / channels;
   passage.channel_limit = request.channels > 0 && request.channels < channels ? request.channels : 0;
-  passage.channel_payload = constants.ll_channel_bytes * members *
+  passage.channel_payload = constants.ll_channel_bytes * rings.members *
                             static_cast<double>(steady.share_numerator) /
-                            static_cast<double>(steady.share_denominator) / plan.rings();
+                            static_cast<double>(steady.share_denominator) / rings.rings;
   return passage;
 }
 
@@ -105,15 +118,27 @@ Price choose_price(const Request& request,
   return best;
 }
 
-CoupledActivity coupled_of(const Price& price, const DemandVector& vector) {
+CoupledActivity coupled_of(const Price& price,
+                           const std::vector<network::Demand>& demands,
+                           std::uint32_t divisor) {
   CoupledActivity activity;
   activity.latency = price.latency;
   activity.work = price.work;
   activity.payload = price.payload;
-  activity.demands = vector.demands;
-  activity.divisor = vector.divisor;
+  activity.demands = demands;
+  activity.divisor = divisor;
   activity.cap = price.cap;
   return activity;
+}
+
+/// What was chosen for a request, without its demands.
+Lowered chosen_form(const Request& request, const Algorithm& algorithm, Form form) {
+  Lowered lowered;
+  lowered.algorithm = algorithm.name;
+  lowered.form = form;
+  lowered.protocol = request.protocol.value_or(Protocol::kLl);
+  lowered.channels = std::max(request.channels, 1U);
+  return lowered;
 }
 
 /// Schedules beyond this many messages are not played step by step: memory, not correctness.
@@ -149,20 +174,23 @@ struct Lowering::Layouts {
     RingOrder order;
     std::uint32_t most_rings;
     RingPlan plan;
+    Rings rings;
   };
   std::vector<std::unique_ptr<Layout>> kept;
 
-  const RingPlan& plan(const routing::Router& router,
-                       std::span<const GpuId> group,
-                       RingOrder order,
-                       std::uint32_t most_rings) {
+  const Layout& of(const routing::Router& router,
+                   std::span<const GpuId> group,
+                   RingOrder order,
+                   std::uint32_t most_rings) {
     for (const auto& layout : kept) {
       if (layout->order == order && layout->most_rings == most_rings) {
-        return layout->plan;
+        return *layout;
       }
     }
-    kept.push_back(std::make_unique<Layout>(Layout{order, most_rings, {router, group, order, most_rings}}));
-    return kept.back()->plan;
+    RingPlan plan(router, group, order, most_rings);
+    Rings rings = rings_of(plan, order, static_cast<std::uint32_t>(group.size()), router);
+    kept.push_back(std::make_unique<Layout>(Layout{order, most_rings, std::move(plan), std::move(rings)}));
+    return *kept.back();
   }
 };
 
@@ -194,61 +222,95 @@ Lowered Lowering::lower_on(const Request& request,
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
   const auto members = static_cast<std::uint32_t>(group.size());
   const Algorithm& algorithm = choose_algorithm(request);
-  Lowered lowered;
-  lowered.algorithm = algorithm.name;
-  lowered.form = form;
-  lowered.protocol = request.protocol.value_or(Protocol::kLl);
-  lowered.channels = std::max(request.channels, 1U);
   if (members == 1 || request.bytes == Bytes(0)) {
+    Lowered lowered = chosen_form(request, algorithm, form);
     lowered.coupled.latency = constants.launch;
     lowered.stepped.latency = constants.launch;
     lowered.idle_time = constants.launch;
     return lowered;
   }
-  const SteadyState steady = algorithm.steady_state(members);
-  const RingPlan& plan = layouts.plan(router_, group, algorithm.order, request.channels);
-  const Passage passage = passage_of(plan, steady, request, members, router_);
-  const Price chosen = choose_price(request, constants, passage);
-  lowered.protocol = chosen.protocol;
-  const std::uint32_t usual = plan.several_hosts() ? plan.rings() : std::max(constants.channels, 1U);
-  lowered.channels = request.channels > 0 ? request.channels : usual;
-  if (form == Form::kCoupled) {
-    lowered.coupled = coupled_of(chosen, plan.demands());
-    lowered.idle_time = chosen.idle_time;
-  } else {
-    check_size(steady, members, plan.rings());
-    lowered.stepped = stepped_of(algorithm, request, plan, members, chosen.protocol, constants);
-    lowered.idle_time = longest_chain(lowered.stepped, passage.rate);
+  const Layouts::Layout& layout = layouts.of(router_, group, algorithm.order, request.channels);
+  Lowered lowered = lower(request, layout.rings);
+  if (form == Form::kSteps) {
+    const SteadyState steady = algorithm.steady_state(members);
+    check_size(steady, members, layout.plan.rings());
+    lowered.form = form;
+    lowered.coupled = {};
+    lowered.stepped = stepped_of(algorithm, request, layout.plan, members, lowered.protocol, constants);
+    lowered.idle_time = longest_chain(lowered.stepped, layout.rings.rate);
   }
   return lowered;
 }
 
-Lowered Lowering::lower_message(Bytes bytes, GpuId from, GpuId to) const {
-  STEPCAST_CHECK(bytes >= Bytes(0), "a message of {} bytes", bytes.count());
-  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
-  Lowered lowered;
-  lowered.protocol = Protocol::kLl;
-  lowered.coupled.completion_offset = {Duration{}, Duration{}};
-  if (from == to) {
-    lowered.coupled.latency = constants.launch;
-    lowered.idle_time = constants.launch;
+Rings Lowering::rings(std::span<const GpuId> group, RingOrder order, std::uint32_t most_rings) const {
+  return rings_of(RingPlan(router_, group, order, most_rings), order,
+                  static_cast<std::uint32_t>(group.size()), router_);
+}
+
+Lowered Lowering::lower(const Request& request, const Rings& rings) const {
+  const hardware::HostKind& host = router_.cluster().host;
+  const Algorithm& algorithm = choose_algorithm(request);
+  STEPCAST_CHECK(rings.members >= 2 && rings.order == algorithm.order, "{} on rings of another order",
+                 algorithm.name);
+  Lowered lowered = chosen_form(request, algorithm, Form::kCoupled);
+  if (request.bytes == Bytes(0)) {
+    lowered.coupled.latency = host.collective.launch;
+    lowered.idle_time = host.collective.launch;
     return lowered;
+  }
+  const Passage passage = passage_of(rings, algorithm.steady_state(rings.members), request, host);
+  const Price chosen = choose_price(request, host.collective, passage);
+  const std::uint32_t usual = rings.several_hosts ? rings.rings : std::max(host.collective.channels, 1U);
+  lowered.protocol = chosen.protocol;
+  lowered.channels = request.channels > 0 ? request.channels : usual;
+  lowered.coupled = coupled_of(chosen, rings.demands, rings.divisor);
+  lowered.idle_time = chosen.idle_time;
+  return lowered;
+}
+
+MessagePath Lowering::message_path(GpuId from, GpuId to) const {
+  MessagePath found;
+  if (from == to) {
+    return found;
   }
   const routing::Path& path = router_.between(from, to);
   DemandSum sum;
   sum.add(path);
   const DemandVector vector = sum.total();
+  found.network = router_.crosses_network(from, to);
+  found.latency = path.latency;
+  found.rate = idle_rate(vector, router_.resources());
+  found.demands = vector.demands;
+  found.divisor = vector.divisor;
+  return found;
+}
+
+Lowered Lowering::lower_message(Bytes bytes, GpuId from, GpuId to) const {
+  return lower_message(bytes, message_path(from, to));
+}
+
+Lowered Lowering::lower_message(Bytes bytes, const MessagePath& path) const {
+  STEPCAST_CHECK(bytes >= Bytes(0), "a message of {} bytes", bytes.count());
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  Lowered lowered;
+  lowered.protocol = Protocol::kLl;
+  lowered.coupled.completion_offset = {Duration{}, Duration{}};
+  if (path.rate == 0) {
+    lowered.coupled.latency = constants.launch;
+    lowered.idle_time = constants.launch;
+    return lowered;
+  }
   Passage passage;
-  passage.network_steps = router_.crosses_network(from, to) ? 1 : 0;
+  passage.network_steps = path.network ? 1 : 0;
   passage.local_latency = path.latency;
   passage.network_latency = path.latency;
   passage.work = bytes.count();
-  passage.rate = idle_rate(vector, router_.resources());
+  passage.rate = path.rate;
   const Price low_latency = price(Protocol::kLl, constants, passage);
   const Price simple = price(Protocol::kSimple, constants, passage);
   const Price& chosen = simple.idle_time < low_latency.idle_time ? simple : low_latency;
   lowered.protocol = chosen.protocol;
-  lowered.coupled = coupled_of(chosen, vector);
+  lowered.coupled = coupled_of(chosen, path.demands, path.divisor);
   // The sender is done when the last byte has left, the receiver when it has crossed the path.
   const Duration crossing = std::min(path.latency, lowered.coupled.latency);
   lowered.coupled.latency -= crossing;

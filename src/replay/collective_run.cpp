@@ -1,6 +1,8 @@
 #include "replay/collective_run.hpp"
 
 #include "compute/model.hpp"
+#include "replay/alone_prices.hpp"
+#include "replay/analytic.hpp"
 #include "replay/executor.hpp"
 
 namespace stepcast::replay {
@@ -41,7 +43,8 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
                                             const collective::Request& request,
                                             std::span<const Bytes> sizes,
                                             std::span<const GpuId> group,
-                                            collective::Form form) {
+                                            collective::Form form,
+                                            std::string_view fidelity) {
   const auto compute = compute::make_model("roofline");
   const collective::Lowering lowering(router);
   Placement placement;
@@ -49,6 +52,18 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
     placement.push_back(gpu);
   }
   std::vector<CollectiveTime> times;
+  if (fidelity == "analytic") {
+    require_coupled(form);
+    const AlonePrices prices(router, placement);
+    for (const Bytes bytes : sizes) {
+      collective::Request call = request;
+      call.bytes = bytes;
+      const collective::Lowered lowered = lowering.lower(call, group, form);
+      times.push_back({bytes, Duration::from_ps(prices.alone_ps(lowered.coupled)), lowered.algorithm,
+                       lowered.protocol, lowered.channels});
+    }
+    return times;
+  }
   for (const Bytes bytes : sizes) {
     collective::Request call = request;
     call.bytes = bytes;

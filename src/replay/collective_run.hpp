@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "collective/collective.hpp"
@@ -19,11 +20,13 @@ struct CollectiveTime {
 };
 
 /// Runs one call of `request` for each size, by a program of one operation per member that the
-/// executor replays: the same path as a training step takes. Errors as Lowering::lower and execute.
+/// executor replays: the same path as a training step takes. With `fidelity` "analytic" the call is priced
+/// instead. Errors as Lowering::lower and execute; UnsupportedError for steps in the analytic fidelity.
 [[nodiscard]] std::vector<CollectiveTime> run_collectives(const routing::Router& router,
                                                           const collective::Request& request,
                                                           std::span<const Bytes> sizes,
                                                           std::span<const GpuId> group,
-                                                          collective::Form form);
+                                                          collective::Form form,
+                                                          std::string_view fidelity = "flow");
 
 }  // namespace stepcast::replay

@@ -8,6 +8,7 @@
 #include "compute/model.hpp"
 #include "network/model.hpp"
 #include "placement/placement.hpp"
+#include "replay/analytic.hpp"
 #include "routing/router.hpp"
 #include "workload/flops.hpp"
 #include "workload/generate.hpp"
@@ -187,6 +188,19 @@ Run run(const topology::Cluster& cluster, program::Programs programs, const Pred
   return run;
 }
 
+/// A job in the `analytic` fidelity: no programs, no executor.
+Run run_analytic(const topology::Cluster& cluster,
+                 const workload::Job& job,
+                 std::uint32_t ranks,
+                 const PredictOptions& options) {
+  Run run;
+  const routing::Router router(cluster, options.routing, options.seed);
+  const auto compute = compute::make_model(options.compute_model);
+  fill_common(run.result, cluster, options);
+  predict_analytic(router, *compute, place(cluster, ranks, options), job, options, run.result);
+  return run;
+}
+
 }  // namespace
 
 Run predict(const topology::Cluster& cluster,
@@ -194,7 +208,9 @@ Run predict(const topology::Cluster& cluster,
             std::uint32_t ranks,
             const PredictOptions& options) {
   network::require_available(options.fidelity);
-  Run out = run(cluster, workload::generate(job, cluster.host.accelerator), options);
+  Run out = options.fidelity == "analytic"
+                ? run_analytic(cluster, job, ranks, options)
+                : run(cluster, workload::generate(job, cluster.host.accelerator), options);
   Result& result = out.result;
   result.job = job.name;
   result.plan = plan_line(job);
@@ -214,6 +230,13 @@ Run replay(const topology::Cluster& cluster,
            program::Programs programs,
            std::string name,
            const PredictOptions& options) {
+  network::require_available(options.fidelity);
+  if (options.fidelity == "analytic") {
+    throw UnsupportedError(
+        "fidelity \"analytic\" prices jobs, not program files (their operations have no chunks to price "
+        "once); "
+        "use --fidelity flow");
+  }
   Run out = run(cluster, std::move(programs), options);
   out.result.job = std::move(name);
   return out;

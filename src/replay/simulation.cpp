@@ -155,8 +155,8 @@ std::uint64_t Simulation::operations_in_all() const {
     of_program.push_back(sum);
   }
   std::uint64_t total = 0;
-  for (const ClassState& cls : classes_) {
-    total += of_program[cls.program];
+  for (std::uint32_t cls = 0; cls < classes_.size(); ++cls) {
+    total += of_program[classes_[cls].program] * partition_.ranks.size[cls];
   }
   return total;
 }

@@ -300,7 +300,8 @@ class Resolver {
       price_site(site);
     } catch (const UnsupportedError& error) {
       program::add_unsupported(diagnostics, program, operation,
-                               fmt::format("{}: {}", program::describe(program, operation), error.what()), "");
+                               fmt::format("{}: {}", program::describe(program, operation), error.what()),
+                               "");
     } catch (const InputError& error) {
       program::add_finding(diagnostics, program, operation, error.what(), "");
     }
@@ -599,7 +600,7 @@ class Resolver {
   std::map<SpecKey, std::uint32_t> spec_number_;
   std::vector<std::vector<std::uint32_t>> wishes_;  // by program
   std::vector<bool> wishes_known_;
-  std::vector<std::vector<std::uint32_t>> calls_;  // by site: CallSpecs
+  std::vector<std::vector<std::uint32_t>> calls_;                  // by site: CallSpecs
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked_by_;  // by site: program and operation
   Numbering rank_numbers_;
   Numbering site_numbers_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/check.hpp"
+#include "workload/rank_grid.hpp"
 #include "workload/stage_program.hpp"
 
 namespace stepcast::workload {
@@ -12,32 +13,6 @@ namespace {
 using program::Group;
 using program::Operation;
 using program::Programs;
-
-/// Rank numbers and groups of a plan: tp fastest, then dp, then pp.
-class RankGrid {
- public:
-  explicit RankGrid(const Plan& plan) : tp_(plan.tp), dp_(plan.dp), pp_(plan.pp) {}
-
-  [[nodiscard]] std::uint32_t ranks() const { return tp_ * dp_ * pp_; }
-  [[nodiscard]] std::uint32_t rank(std::uint32_t tp, std::uint32_t dp, std::uint32_t pp) const {
-    return tp + tp_ * (dp + dp_ * pp);
-  }
-
-  [[nodiscard]] Group tensor_group(std::uint32_t dp, std::uint32_t pp) const {
-    return Group::strided(rank(0, dp, pp), {{1, tp_}});
-  }
-  [[nodiscard]] Group data_group(std::uint32_t tp, std::uint32_t pp) const {
-    return Group::strided(rank(tp, 0, pp), {{tp_, dp_}});
-  }
-  [[nodiscard]] Group embedding_group(std::uint32_t tp, std::uint32_t dp) const {
-    return Group::strided(rank(tp, dp, 0), {{tp_ * dp_ * (pp_ - 1), 2}});
-  }
-
- private:
-  std::uint32_t tp_;
-  std::uint32_t dp_;
-  std::uint32_t pp_;
-};
 
 /// Adds groups and fills the slots of every rank.
 class Wiring {
@@ -128,7 +103,8 @@ Programs generate(const Job& job, const hardware::Accelerator& device) {
   std::vector<StageSlots> slots(plan.pp);
   for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
     out.programs.push_back(stage_program(job, device, stage, slots[stage]));
-    out.programs.back().origin = {job.place.file, job.place.line, job.name, job.place.column, job.place.pointer};
+    out.programs.back().origin = {job.place.file, job.place.line, job.name, job.place.column,
+                                  job.place.pointer};
     out.program_of.resize(out.program_of.size() + std::size_t{plan.tp} * plan.dp, stage);
   }
   Wiring(plan, slots, out).run();

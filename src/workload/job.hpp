@@ -24,6 +24,7 @@ struct Model {
   bool tied_embeddings = true;
   bool biases = true;             ///< GPT: linear layers have biases, LayerNorm two vectors
   bool learned_positions = true;  ///< GPT: position embeddings of the sequence length
+  friend bool operator==(const Model&, const Model&) = default;
 };
 
 enum class Recompute : std::uint8_t { kNone, kSelective, kFull };

@@ -71,6 +71,9 @@ class ProgramBuilder {
   /// Waits for its dependencies and takes no time.
   std::uint32_t wait(std::string_view label, StreamId stream, Link link = Link::kChained);
 
+  /// Operations so far.
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(program_.operations.size()); }
+
   /// Starts a new chain: what follows depends on nothing but its stream.
   void start_chain() { last_ = program::Operation::kNone; }
   /// Last operation of the chain; kNone at its start.

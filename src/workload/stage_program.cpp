@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "workload/stage_pieces.hpp"
+
 namespace stepcast::workload {
 
 using collective::Kind;
@@ -41,6 +43,29 @@ class StageWriter {
     }
     finish_step();
     return builder_.take();
+  }
+
+  StagePiece write_task_piece(const StageTask& task) {
+    StagePiece piece;
+    add_slots();
+    if (task.gathers) {
+      gathered_.resize(plan_.virtual_stages);
+      gather_chunk(task.task.chunk);
+    }
+    piece.begin = builder_.size();
+    write_task(task, 0);
+    piece.done = builder_.last();
+    piece.program = builder_.take();
+    return piece;
+  }
+
+  StagePiece write_end_piece() {
+    StagePiece piece;
+    add_slots();
+    piece.done = builder_.wait("tasks done", StreamId::kRecvBackward);
+    finish_step();
+    piece.program = builder_.take();
+    return piece;
   }
 
  private:
@@ -83,15 +108,20 @@ class StageWriter {
 
   /// All-gathers of the step before, in the order in which the forward needs them.
   void gather_parameters_early() {
+    gathered_.resize(plan_.virtual_stages);
+    for (std::uint32_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
+      gather_chunk(chunk);
+    }
+  }
+
+  void gather_chunk(std::uint32_t chunk) {
     builder_.context() = {};
     builder_.context().phase = Phase::kForward;
-    for (std::uint32_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
-      builder_.context().chunk = static_cast<std::int32_t>(chunk);
-      const std::vector<Bucket> parts = buckets(job_, stage_, chunk);
-      gathered_.emplace_back(parts.size());
-      for (std::size_t i = parts.size(); i-- > 0;) {
-        gathered_.back()[i] = gather(parts[i]);
-      }
+    builder_.context().chunk = static_cast<std::int32_t>(chunk);
+    const std::vector<Bucket> parts = buckets(job_, stage_, chunk);
+    gathered_[chunk].resize(parts.size());
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      gathered_[chunk][i] = gather(parts[i]);
     }
   }
 
@@ -107,19 +137,18 @@ class StageWriter {
   void write_run(const std::vector<StageTask>& tasks, const TaskRun& run) {
     builder_.begin_repeat(run.count);
     for (std::size_t i = 0; i < run.length; ++i) {
-      const StageTask& task = tasks[run.first + i];
-      Context& context = builder_.context();
-      context = {};
-      context.phase = task.task.forward ? Phase::kForward : Phase::kBackward;
-      context.micro_batch = static_cast<std::int32_t>(task.task.micro_batch);
-      context.micro_batch_stride = run.strides[i];
-      context.chunk = static_cast<std::int32_t>(task.task.chunk);
-      write_task(task);
+      write_task(tasks[run.first + i], run.strides[i]);
     }
     builder_.end_repeat();
   }
 
-  void write_task(const StageTask& task) {
+  void write_task(const StageTask& task, std::int32_t micro_batch_stride) {
+    Context& context = builder_.context();
+    context = {};
+    context.phase = task.task.forward ? Phase::kForward : Phase::kBackward;
+    context.micro_batch = static_cast<std::int32_t>(task.task.micro_batch);
+    context.micro_batch_stride = micro_batch_stride;
+    context.chunk = static_cast<std::int32_t>(task.task.chunk);
     builder_.start_chain();
     receive(task.task);
     if (task.posts_receive) {
@@ -281,6 +310,23 @@ class StageWriter {
 };
 
 }  // namespace
+
+StagePiece task_piece(const Job& job,
+                      const hardware::Accelerator& device,
+                      std::uint32_t stage,
+                      const StageTask& task) {
+  StageSlots slots;
+  return StageWriter(job, device, stage, slots).write_task_piece(task);
+}
+
+StagePiece end_piece(const Job& job, const hardware::Accelerator& device, std::uint32_t stage) {
+  StageSlots slots;
+  return StageWriter(job, device, stage, slots).write_end_piece();
+}
+
+std::uint16_t receive_stream(bool forward) {
+  return static_cast<std::uint16_t>(forward ? StreamId::kRecvForward : StreamId::kRecvBackward);
+}
 
 program::Program stage_program(const Job& job,
                                const hardware::Accelerator& device,

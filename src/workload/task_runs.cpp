@@ -14,11 +14,6 @@ bool receives(const PipelineTask& task, const Plan& plan, std::uint32_t stage) {
                       : stage + 1 != plan.pp || task.chunk + 1 != plan.virtual_stages;
 }
 
-bool same_operations(const StageTask& a, const StageTask& b) {
-  return a.task.forward == b.task.forward && a.task.chunk == b.task.chunk && a.gathers == b.gathers &&
-         a.reduces == b.reduces && a.posts_receive == b.posts_receive;
-}
-
 std::int32_t step(const StageTask& from, const StageTask& to) {
   return static_cast<std::int32_t>(to.task.micro_batch) - static_cast<std::int32_t>(from.task.micro_batch);
 }
@@ -65,6 +60,11 @@ std::vector<std::size_t> candidate_lengths(const Plan& plan, std::size_t tasks) 
 }
 
 }  // namespace
+
+bool same_operations(const StageTask& a, const StageTask& b) {
+  return a.task.forward == b.task.forward && a.task.chunk == b.task.chunk && a.gathers == b.gathers &&
+         a.reduces == b.reduces && a.posts_receive == b.posts_receive;
+}
 
 std::vector<StageTask> stage_tasks(const Job& job, std::uint32_t stage) {
   const Plan& plan = job.plan;

@@ -8,13 +8,16 @@
 
 namespace stepcast::workload {
 
-/// A pipeline task and everything that its operations depend on. Internal to workload/.
+/// A pipeline task and everything that its operations depend on.
 struct StageTask {
   PipelineTask task;
   bool gathers = false;        ///< first forward of a chunk that gathers its parameters
   bool reduces = false;        ///< last backward of a chunk that reduces its gradients
   bool posts_receive = false;  ///< the stage's next task of the same direction has something to receive
 };
+
+/// True when two tasks of a stage run the same operations, for whatever micro-batch.
+[[nodiscard]] bool same_operations(const StageTask& a, const StageTask& b);
 
 /// `count` times the `length` tasks from `first`; micro-batches grow by `strides[i]` per round.
 struct TaskRun {

@@ -189,7 +189,8 @@ void run(const CollectiveArguments& arguments) {
   sweep.cluster = cluster.name;
   sweep.accelerator = cluster.host.accelerator.name;
   const auto times = replay::run_collectives(router, request, sizes, group,
-                                             steps ? collective::Form::kSteps : collective::Form::kCoupled);
+                                             steps ? collective::Form::kSteps : collective::Form::kCoupled,
+                                             arguments.common.fidelity);
   for (const replay::CollectiveTime& time : times) {
     sweep.rows.push_back({time.bytes, time.time.seconds(), time.algorithm,
                           std::string(collective::name_of(time.protocol)), time.channels});

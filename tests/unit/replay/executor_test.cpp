@@ -160,6 +160,7 @@ TEST_CASE("an observer hears how far the run is and changes nothing") {
   Listener listener;
   replay::PredictOptions options;
   options.observer = &listener;
+  options.steady_state = false;
   const replay::Run run = replay_text(program, clean_cluster(), options);
   CHECK(listener.calls_ == 7);  // 2000 kernels end one after another: a report every 256 of them
   CHECK(step_ps(run) == 2'000'000'000);

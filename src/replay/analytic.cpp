@@ -1,0 +1,814 @@
+#include "replay/analytic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/fingerprint.hpp"
+#include "replay/accounting.hpp"
+#include "replay/alone_prices.hpp"
+#include "replay/pipeline_walk.hpp"
+#include "workload/shapes.hpp"
+#include "workload/stage_pieces.hpp"
+
+namespace stepcast::replay {
+namespace {
+
+using program::Dimension;
+using program::OpKind;
+
+std::int64_t plus(std::int64_t time, std::int64_t wait) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(time, wait, &sum)) {
+    throw InputError(
+        "the step would last longer than 106 days, beyond the range of simulated time; use fewer "
+        "micro-batches "
+        "or more ranks");
+  }
+  return sum;
+}
+
+/// Runs pieces by their matrices: times are numbers.
+class FastEngine {
+ public:
+  using Time = std::int64_t;
+  static constexpr bool kShifts = true;
+
+  FastEngine(std::size_t stages, bool tensor) : tensor_(tensor), stages_(stages) {}
+
+  [[nodiscard]] static Time zero() { return 0; }
+  [[nodiscard]] static Time join(Time a, Time b) { return std::max(a, b); }
+
+  void begin(std::uint32_t stage, const PricedPiece& /*piece*/, Time received) {
+    stages_[stage].input[PricedPiece::kReceived] = received;
+  }
+  [[nodiscard]] Time posted(std::uint32_t stage, const PricedPiece& piece) const {
+    return output(stage, piece, PricedPiece::kPosted);
+  }
+  [[nodiscard]] Time send_ready(std::uint32_t stage, const PricedPiece& piece) const {
+    return output(stage, piece, PricedPiece::kSendReady);
+  }
+  void sent(std::uint32_t stage, const PricedPiece& /*piece*/, Time end) {
+    stages_[stage].input[PricedPiece::kSent] = end;
+  }
+  [[nodiscard]] Time embedding_ready(std::uint32_t stage, const PricedPiece& piece) const {
+    return output(stage, piece, PricedPiece::kEmbeddingReady);
+  }
+  void embedded(std::uint32_t stage, const PricedPiece& /*piece*/, Time start, std::int64_t duration) {
+    stages_[stage].input[PricedPiece::kEmbeddingDone] = plus(start, duration);
+  }
+  [[nodiscard]] Time task_done(std::uint32_t stage) const { return stages_[stage].task_done; }
+  void finish(std::uint32_t stage, const PricedPiece& piece, bool last_task) {
+    const Time compute = output(stage, piece, PricedPiece::kComputeThen);
+    const Time tensor = tensor_ ? output(stage, piece, PricedPiece::kTensorThen) : 0;
+    const Time data = output(stage, piece, PricedPiece::kDataThen);
+    Stage& state = stages_[stage];
+    if (last_task) {
+      state.task_done = output(stage, piece, PricedPiece::kTaskDone);
+    }
+    if (piece.ends_step) {
+      state.end = output(stage, piece, PricedPiece::kEnd);
+    }
+    if (piece.task_begin > 0) {
+      state.input[PricedPiece::kGathersBegin] = output(stage, piece, PricedPiece::kGathersDone);
+      // Gathers run from the start of the step: behind them the stream is free.
+      state.input[PricedPiece::kDataFree] = std::max(data, state.input[PricedPiece::kGathersBegin]);
+    } else {
+      state.input[PricedPiece::kDataFree] = data;
+    }
+    state.input[PricedPiece::kComputeFree] = compute;
+    state.input[PricedPiece::kTensorFree] = tensor;
+  }
+  [[nodiscard]] std::pair<Time, Time> message(std::uint32_t /*sender*/,
+                                              std::uint32_t /*receiver*/,
+                                              Time start,
+                                              const PricedPlan::Message& price) const {
+    return {plus(start, price.sender_ps), plus(start, price.receiver_ps)};
+  }
+  /// Times of a stage that a steady state shifts. The dp stream rests while tasks repeat.
+  template <class Visit>
+  void visit(std::uint32_t stage, bool received, Visit visit) {
+    auto& input = stages_[stage].input;
+    visit(input[PricedPiece::kComputeFree]);
+    if (tensor_) {
+      visit(input[PricedPiece::kTensorFree]);
+    }
+    if (received) {
+      visit(input[PricedPiece::kReceived]);
+    }
+  }
+
+  [[nodiscard]] Time end(std::uint32_t stage) const { return stages_[stage].end; }
+
+ private:
+  struct Stage {
+    std::array<Time, PricedPiece::kInputs> input{};
+    Time task_done = 0;
+    Time end = 0;
+  };
+
+  [[nodiscard]] Time output(std::uint32_t stage, const PricedPiece& piece, PricedPiece::Output which) const {
+    const PricedPiece::Terms& terms = piece.matrix[which];
+    const auto& input = stages_[stage].input;
+    Time latest = 0;
+    for (std::uint32_t i = 0; i < terms.count; ++i) {
+      latest = std::max(latest, plus(input[terms.input[i]], terms.constant[i]));
+    }
+    return latest;
+  }
+
+  bool tensor_;
+  std::vector<Stage> stages_;
+};
+
+/// A time with what the longest chain of operations to it is made of.
+struct Traced {
+  std::int64_t ps = 0;
+  std::array<std::int64_t, kPathParts> path{};
+};
+
+/// An interval in which an activity of a stage is in progress.
+struct Busy {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  Activity activity = Activity::kOther;
+};
+
+/// Runs pieces operation by operation, and keeps what a report needs: of `focus`, the stage whose time is
+/// broken down, everything; of the others when they compute.
+class TracedEngine {
+ public:
+  using Time = Traced;
+  static constexpr bool kShifts = false;
+
+  TracedEngine(std::size_t stages, std::uint32_t focus, std::uint64_t multiplicity)
+      : focus_(focus), multiplicity_(multiplicity), stages_(stages), walks_(stages), busy_(stages) {}
+
+  [[nodiscard]] static Time zero() { return {}; }
+  [[nodiscard]] static Time none() { return {}; }
+  [[nodiscard]] static const Time& join(const Time& a, const Time& b) { return b.ps > a.ps ? b : a; }
+
+  /// The algebra of PieceWalk: `time` is when the operation starts.
+  Time later(Time time, const PricedPiece& piece, std::uint32_t index) {
+    const std::int64_t begin = time.ps;
+    const std::int64_t duration = piece.operations[index].duration_ps;
+    const CompiledOperation& op = piece.compiled.operations[index];
+    time.ps = plus(time.ps, duration);
+    if (op.work != kNone) {
+      const auto& parts = piece.compiled.works[op.work];
+      for (std::size_t part = 0; part < compute::kCostClasses; ++part) {
+        time.path[part] += parts[part];
+      }
+      time.path[static_cast<std::size_t>(PathPart::kOther)] += duration - op.duration_ps;  // a slow device
+    } else {
+      time.path[static_cast<std::size_t>(op.part)] += duration;
+    }
+    record(stage_, begin, time.ps, op.activity, index);
+    return time;
+  }
+
+  void begin(std::uint32_t stage, const PricedPiece& piece, const Time& received) {
+    stage_ = stage;
+    Stage& state = stages_[stage];
+    walks_[stage].emplace(piece, *this);
+    walks_[stage]->begin(state.compute, state.tensor, state.data, state.gathers, received);
+  }
+  [[nodiscard]] Time posted(std::uint32_t stage, const PricedPiece& /*piece*/) const {
+    return walks_[stage]->posted();
+  }
+  [[nodiscard]] Time send_ready(std::uint32_t stage, const PricedPiece& /*piece*/) const {
+    return walks_[stage]->send_ready();
+  }
+  void sent(std::uint32_t stage, const PricedPiece& /*piece*/, const Time& end) {
+    stage_ = stage;
+    walks_[stage]->sent(end);
+  }
+  [[nodiscard]] Time embedding_ready(std::uint32_t stage, const PricedPiece& /*piece*/) const {
+    return walks_[stage]->embedding_ready();
+  }
+  void embedded(std::uint32_t stage, const PricedPiece& piece, const Time& start, std::int64_t duration) {
+    stage_ = stage;
+    record(stage, start.ps, plus(start.ps, duration), Activity::kExposedPp, piece.embedding);
+    walks_[stage]->embedded(on_wire(start, duration));
+  }
+  [[nodiscard]] Time task_done(std::uint32_t stage) const { return stages_[stage].task_done; }
+  void finish(std::uint32_t stage, const PricedPiece& piece, bool /*last_task*/) {
+    Stage& state = stages_[stage];
+    const PieceWalk<TracedEngine>& walk = *walks_[stage];
+    state.compute = walk.compute();
+    state.tensor = walk.tensor();
+    state.data = walk.data();
+    if (piece.task_begin > 0) {
+      state.gathers = walk.gathered();
+      state.data = join(state.data, state.gathers);
+    }
+    state.task_done = walk.task_done();
+    state.end = walk.end();
+  }
+  [[nodiscard]] std::pair<Time, Time> message(std::uint32_t sender,
+                                              std::uint32_t receiver,
+                                              const Time& start,
+                                              const PricedPlan::Message& price) {
+    record(sender, start.ps, plus(start.ps, price.sender_ps), Activity::kExposedPp, kNone);
+    record(receiver, start.ps, plus(start.ps, price.receiver_ps), Activity::kExposedPp, kNone - 1);
+    return {on_wire(start, price.sender_ps), on_wire(start, price.receiver_ps)};
+  }
+
+  [[nodiscard]] const Time& end(std::uint32_t stage) const { return stages_[stage].end; }
+  [[nodiscard]] const std::vector<Busy>& busy(std::uint32_t stage) const { return busy_[stage]; }
+  [[nodiscard]] std::uint64_t operations() const { return operations_; }
+  [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_.value(); }
+
+ private:
+  struct Stage {
+    Time compute;
+    Time tensor;
+    Time data;
+    Time gathers;
+    Time task_done;
+    Time end;
+  };
+
+  [[nodiscard]] static Time on_wire(Time time, std::int64_t duration) {
+    time.ps = plus(time.ps, duration);
+    time.path[static_cast<std::size_t>(PathPart::kPp)] += duration;
+    return time;
+  }
+
+  void record(
+      std::uint32_t stage, std::int64_t begin, std::int64_t end, Activity activity, std::uint32_t operation) {
+    ++operations_;
+    const std::uint64_t hash = mix(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
+    fingerprint_.add(mix(hash, (std::uint64_t{stage} << 32U) | operation), multiplicity_);
+    const bool computes = activity == Activity::kCompute || activity == Activity::kOptimizer;
+    if (begin == end || (stage != focus_ && !computes)) {
+      return;
+    }
+    std::vector<Busy>& busy = busy_[stage];
+    if (!busy.empty() && busy.back().end == begin && busy.back().activity == activity) {
+      busy.back().end = end;
+    } else {
+      busy.push_back({begin, end, activity});
+    }
+  }
+
+  std::uint32_t focus_;
+  std::uint64_t multiplicity_;
+  std::uint32_t stage_ = 0;  // whose piece runs
+  std::vector<Stage> stages_;
+  std::vector<std::optional<PieceWalk<TracedEngine>>> walks_;
+  std::vector<std::vector<Busy>> busy_;
+  Fingerprint fingerprint_;
+  std::uint64_t operations_ = 0;
+};
+
+/// What pieces of a job depend on (workload/stage_pieces.hpp says which on what); the first word tells keys
+/// of different pieces apart.
+using JobKey = std::array<std::uint64_t, 11>;
+using PieceKey = std::array<std::uint64_t, 5>;
+
+struct PieceHash {
+  std::size_t operator()(const PieceKey& key) const {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t word : key) {
+      hash = mix(hash, word);
+    }
+    return hash;
+  }
+};
+
+std::uint64_t bits(double value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+
+Dimension dimension_of(const program::Program& program, const program::Operation& op) {
+  return program.labels[op.label].dimension;
+}
+
+collective::Request request_of(const program::Program& program, const program::Operation& op) {
+  const program::CollectiveDetail& detail = program.collectives[op.detail];
+  STEPCAST_CHECK(op.meaning == program::BytesMeaning::kWholeBuffer && detail.algorithm.empty() &&
+                     detail.protocol.empty() && detail.channels == 0,
+                 "a hint in the generated program {}", program.name);
+  collective::Request request;
+  request.kind = detail.kind;
+  request.bytes = Bytes(op.bytes);
+  request.dtype = op.dtype;
+  request.root = detail.root;
+  return request;
+}
+
+std::uint64_t flags(std::initializer_list<bool> values) {
+  std::uint64_t word = 0;
+  for (const bool value : values) {
+    word = 2 * word + (value ? 1 : 0);
+  }
+  return word;
+}
+
+}  // namespace
+
+struct AnalyticModel::State {
+  State(const routing::Router& router, const compute::Model& compute, Placement placement)
+      : router_(router), compute_(compute), prices_(router, std::move(placement)) {}
+
+  /// `whole`: where to put pieces with their programs; without it they are kept as matrices.
+  PricedPlan plan(const workload::Job& job, std::vector<std::unique_ptr<PricedPiece>>* whole = nullptr) {
+    STEPCAST_CHECK(workload::RankGrid(job.plan).ranks() <= prices_.ranks(), "{} ranks on {} GPUs",
+                   workload::RankGrid(job.plan).ranks(), prices_.ranks());
+    const Keys keys = keys_of(job);
+    PricedPlan plan;
+    plan.order = &orders_.of(job);
+    plan.messages.resize(job.plan.pp);
+    plan.pieces.resize(job.plan.pp);
+    for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
+      const Sets sets{prices_.tensor_groups(job.plan, stage), prices_.data_groups(job.plan, stage),
+                      prices_.speed(job.plan, stage)};
+      const auto& kinds = plan.order->stages[stage].kinds;
+      plan.pieces[stage].reserve(kinds.size());
+      for (const StageOrder::Kind& kind : kinds) {
+        if (whole != nullptr) {
+          whole->push_back(std::make_unique<PricedPiece>(build(job, stage, kind, sets)));
+        }
+        const PricedPiece& piece = whole != nullptr ? *whole->back() : piece_of(job, stage, kind, keys, sets);
+        plan.pieces[stage].push_back(&piece);
+        PricedPlan::Message& message = plan.messages[stage][piece.forward ? 1 : 0];
+        if (piece.send != kNone && message.receiver_ps == 0) {
+          message = message_of(job.plan, stage, piece);
+        }
+        if (piece.embedding != kNone) {
+          plan.embedding_ps =
+              prices_.collective_ps(piece.embedding_request, prices_.embedding_groups(job.plan));
+        }
+      }
+    }
+    return plan;
+  }
+
+  AnalyticStep price(const workload::Job& job, const PricedPlan& plan) const {
+    FastEngine engine(job.plan.pp, job.plan.tp > 1);
+    PipelineWalk<FastEngine> walk(plan, engine);
+    walk.run();
+    AnalyticStep step;
+    step.walked = walk.walked();
+    for (const StageOrder& order : plan.order->stages) {
+      step.tasks += order.tasks.size();
+    }
+    for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
+      step.finish.push_back(Duration::from_ps(std::max(engine.end(stage), walk.last_sent(stage))));
+      if (stage == 0 || step.finish.back() > step.step) {
+        step.step = step.finish.back();
+        step.last_stage = stage;
+      }
+    }
+    return step;
+  }
+
+  Timeline explain(const workload::Job& job) {
+    std::vector<std::unique_ptr<PricedPiece>> pieces;  // with their programs, which the kept ones lack
+    const PricedPlan priced = plan(job, &pieces);
+    const AnalyticStep step = price(job, priced);
+    const workload::RankGrid grid(job.plan);
+    TracedEngine engine(job.plan.pp, step.last_stage, grid.stage_ranks());
+    PipelineWalk<TracedEngine> walk(priced, engine);
+    walk.run();
+    Timeline timeline;
+    timeline.end = TimePoint::from_start(step.step);
+    timeline.last_class = ClassId{step.last_stage};
+    for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
+      const Traced end = TracedEngine::join(engine.end(stage), walk.last_sent(stage));
+      STEPCAST_CHECK(end.ps == step.finish[stage].ps(), "stage {} ends at {} ps, priced at {} ps", stage,
+                     end.ps, step.finish[stage].ps());
+      timeline.finish.push_back(TimePoint::from_start(step.finish[stage]));
+      if (stage == step.last_stage) {
+        for (std::size_t part = 0; part < kPathParts; ++part) {
+          timeline.critical_path[part] = Duration::from_ps(end.path[part]);
+        }
+      }
+    }
+    break_down(engine, job.plan.pp, timeline);
+    add_traffic(job, priced, timeline);
+    timeline.fingerprint = engine.fingerprint();
+    timeline.operations = engine.operations();
+    timeline.ranks = grid.ranks();
+    timeline.classes = job.plan.pp;
+    return timeline;
+  }
+
+  std::vector<std::string> notes(const workload::Job& job) {
+    std::vector<std::string> differ;
+    const workload::Plan& plan = job.plan;
+    const auto add = [&](bool alike, std::string_view what) {
+      if (!alike && std::find(differ.begin(), differ.end(), what) == differ.end()) {
+        differ.emplace_back(what);
+      }
+    };
+    for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
+      add(prices_.alike(prices_.tensor_groups(plan, stage)), "tensor-parallel groups");
+      add(prices_.alike(prices_.data_groups(plan, stage)), "data-parallel groups");
+      add(plan.pp == 1 || prices_.alike(prices_.messages(plan, stage, true)), "pipeline messages");
+      add(prices_.speed(plan, stage) == 1, "GPUs");
+    }
+    if (differ.empty()) {
+      return {};
+    }
+    return {fmt::format("{} of one stage differ; analytic takes the slowest of each for all",
+                        fmt::join(differ, ", "))};
+  }
+
+ private:
+  /// What the pieces of a job depend on, each as a number.
+  struct Keys {
+    std::uint64_t forward = 0;
+    std::uint64_t backward = 0;
+    std::uint64_t buckets = 0;  ///< ... of tasks that gather or reduce, besides
+    std::uint64_t end = 0;
+  };
+  struct Sets {
+    PriceSet tensor = kNoSet;
+    PriceSet data = kNoSet;
+    double speed = 1;
+  };
+
+  std::uint64_t intern(const JobKey& key) { return jobs_.try_emplace(key, jobs_.size()).first->second; }
+
+  Keys keys_of(const workload::Job& job) {
+    std::size_t model = 0;
+    while (model < models_.size() && !(models_[model] == job.model)) {
+      ++model;
+    }
+    if (model == models_.size()) {
+      models_.push_back(job.model);
+    }
+    const workload::Plan& plan = job.plan;
+    const std::uint64_t copies = workload::copies_embeddings(job) ? 1 : 0;
+    const std::uint64_t split = plan.tp > 1 ? 1 : 0;
+    JobKey forward{0,
+                   model,
+                   plan.tp,
+                   job.sequence,
+                   job.micro_batch,
+                   static_cast<std::uint64_t>(job.precision),
+                   static_cast<std::uint64_t>(job.attention),
+                   bits(job.dropout),
+                   flags({plan.sequence_parallel, job.overlap_p2p})};
+    JobKey backward = forward;
+    backward[0] = 1 + static_cast<std::uint64_t>(job.recompute);
+    backward[9] = job.overlap_tp ? split : 0;
+    JobKey buckets{4,
+                   model,
+                   plan.tp,
+                   copies,
+                   job.sequence,
+                   static_cast<std::uint64_t>(job.grad_dtype),
+                   static_cast<std::uint64_t>(job.bucket.count()),
+                   flags({plan.distributed_optimizer})};
+    JobKey end = buckets;
+    end[0] = 5;
+    end[8] = plan.dp;
+    end[9] = plan.virtual_stages;
+    end[10] = flags({job.overlap_grad_reduce, job.overlap_param_gather, job.checkpoint});
+    return {intern(forward), intern(backward), intern(buckets), intern(end)};
+  }
+
+  const PricedPiece& piece_of(const workload::Job& job,
+                              std::uint32_t stage,
+                              const StageOrder::Kind& kind,
+                              const Keys& keys,
+                              const Sets& sets) {
+    const workload::PipelineTask& task = kind.task.task;
+    const bool first_stage = stage == 0;
+    const bool last_stage = stage + 1 == job.plan.pp;
+    PieceKey key{};
+    key[0] = (std::uint64_t{workload::chunk_layers(job, stage)} << 32U);
+    key[1] = bits(sets.speed);
+    if (kind.ends_step) {
+      key[0] |= flags({first_stage, last_stage});
+      key[2] = keys.end;
+      key[3] = sets.data;
+      key[4] = job.checkpoint ? (std::uint64_t{job.plan.pp} << 32U) + stage + 1 : 0;  // whose writes
+    } else {
+      key[0] |= flags({task.forward, first_stage && task.chunk == 0,
+                       last_stage && task.chunk + 1 == job.plan.virtual_stages, kind.task.gathers,
+                       kind.task.reduces, kind.task.posts_receive});
+      key[2] = task.forward ? keys.forward : keys.backward;
+      key[3] = std::uint64_t{sets.tensor} << 32U;
+      if (kind.task.gathers || kind.task.reduces) {
+        key[3] |= sets.data;
+        key[4] = keys.buckets;
+      }
+    }
+    std::unique_ptr<PricedPiece>& piece = pieces_[key];
+    if (piece == nullptr) {
+      piece = std::make_unique<PricedPiece>(build(job, stage, kind, sets));
+      piece->program = {};
+      piece->compiled = {};
+      piece->operations = {};
+      piece->dependencies = {};
+    }
+    return *piece;
+  }
+
+  PricedPiece build(const workload::Job& job,
+                    std::uint32_t stage,
+                    const StageOrder::Kind& kind,
+                    const Sets& sets) {
+    const hardware::Accelerator& device = router_.cluster().host.accelerator;
+    workload::StagePiece written = kind.ends_step ? workload::end_piece(job, device, stage)
+                                                  : workload::task_piece(job, device, stage, kind.task);
+    PricedPiece piece;
+    piece.program = std::move(written.program);
+    piece.task_begin = written.begin;
+    piece.done = written.done;
+    piece.compiled = compile(piece.program, compute_, device);
+    piece.forward = kind.task.task.forward;
+    piece.posts = kind.task.posts_receive;
+    piece.ends_step = kind.ends_step;
+    piece.streams = static_cast<std::uint32_t>(piece.program.streams.size());
+    piece.receive_stream = workload::receive_stream(piece.forward);
+    for (std::uint32_t index = 0; index < piece.program.operations.size(); ++index) {
+      add_operation(job, stage, sets, index, piece);
+    }
+    for (const program::Dependency& dependency : piece.program.dependencies) {
+      STEPCAST_CHECK(dependency.edge == program::EdgeKind::kFinishToStart, "edge {} in a generated program",
+                     name_of(dependency.edge));
+      piece.dependencies.push_back(dependency.operation);
+    }
+    fill_matrix(piece);
+    return piece;
+  }
+
+  void add_operation(const workload::Job& job,
+                     std::uint32_t stage,
+                     const Sets& sets,
+                     std::uint32_t index,
+                     PricedPiece& piece) {
+    using Kind = PricedPiece::Operation::Kind;
+    const program::Operation& op = piece.program.operations[index];
+    PricedPiece::Operation priced;
+    priced.stream = op.stream;
+    priced.first_dependency = op.first_dependency;
+    priced.dependency_count = op.dependency_count;
+    const auto only_one = [index](std::uint32_t& place) {
+      STEPCAST_CHECK(place == kNone, "operations {} and {} of one kind in a piece", place, index);
+      place = index;
+    };
+    if (piece.ends_step && index == piece.done) {  // stands for the end of the last task
+      priced.kind = Kind::kReceive;
+      piece.operations.push_back(priced);
+      return;
+    }
+    switch (op.kind) {
+      case OpKind::kRepeat:
+        priced.kind = Kind::kRepeat;
+        priced.body = op.target;
+        priced.count = static_cast<std::uint32_t>(op.bytes);
+        break;
+      case OpKind::kRecv:
+        priced.kind = Kind::kReceive;
+        only_one(piece.receive);
+        break;
+      case OpKind::kSend:
+        priced.kind = Kind::kSend;
+        only_one(piece.send);
+        piece.message_bytes = op.bytes;
+        break;
+      case OpKind::kCollective:
+        if (dimension_of(piece.program, op) == Dimension::kPp) {
+          priced.kind = Kind::kEmbedding;
+          only_one(piece.embedding);
+          piece.embedding_request = request_of(piece.program, op);
+        } else {
+          priced.duration_ps = prices_.collective_ps(
+              request_of(piece.program, op),
+              dimension_of(piece.program, op) == Dimension::kTp ? sets.tensor : sets.data);
+        }
+        break;
+      case OpKind::kStorage: priced.duration_ps = prices_.write_ps(Bytes(op.bytes), job.plan, stage); break;
+      default:
+        priced.duration_ps = piece.compiled.operations[index].duration_ps;
+        if (op.kind == OpKind::kCompute && sets.speed != 1) {
+          priced.duration_ps =
+              static_cast<std::int64_t>(std::ceil(static_cast<double>(priced.duration_ps) / sets.speed));
+        }
+    }
+    piece.operations.push_back(priced);
+  }
+
+  PricedPlan::Message message_of(const workload::Plan& plan, std::uint32_t stage, const PricedPiece& piece) {
+    const PriceSet set = prices_.messages(plan, stage, piece.forward);
+    const auto [known, fresh] = messages_.try_emplace({set, piece.message_bytes}, PricedPlan::Message{});
+    if (fresh) {
+      const MessageTime time = prices_.message_time(Bytes(piece.message_bytes), set);
+      known->second = {time.sender_ps, time.receiver_ps};
+    }
+    return known->second;
+  }
+
+  /// Attributes every instant of the last stage, by the accounting that the executor keeps.
+  static void break_down(const TracedEngine& engine, std::uint32_t stages, Timeline& timeline) {
+    struct Change {
+      std::int64_t at = 0;
+      std::uint32_t stage = 0;
+      Activity activity = Activity::kOther;
+      bool begins = false;
+    };
+    std::vector<Change> changes;
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      for (const Busy& busy : engine.busy(stage)) {
+        changes.push_back({busy.begin, stage, busy.activity, true});
+        changes.push_back({busy.end, stage, busy.activity, false});
+      }
+    }
+    // What begins comes before what ends: the order within an instant changes no time, but counts stay >= 0.
+    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+      return a.at != b.at ? a.at < b.at : a.begins && !b.begins;
+    });
+    Accounting accounting(stages);
+    for (const Change& change : changes) {
+      if (change.begins) {
+        accounting.begin(change.stage, change.activity, change.at);
+      } else {
+        accounting.end(change.stage, change.activity, change.at);
+      }
+    }
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      timeline.busy.push_back(Duration::from_ps(accounting.busy(stage)));
+    }
+    const auto& spent = accounting.close(timeline.last_class.index(), timeline.end.ps());
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      timeline.breakdown[i] = Duration::from_ps(spent[i]);
+    }
+  }
+
+  /// Bytes of all links: what each exchange moves, as often as it runs.
+  void add_traffic(const workload::Job& job, const PricedPlan& plan, Timeline& timeline) const {
+    const auto resources = router_.resources();
+    AlonePrices::Traffic traffic{std::vector<double>(resources.size()),
+                                 std::vector<double>(resources.size())};
+    for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
+      add_stage_traffic(job, stage, plan, traffic);
+    }
+    for (const std::string& tier : router_.topology().tiers()) {
+      timeline.tiers.push_back({tier, 0, 0, 0});
+    }
+    const double seconds = timeline.end.since_start().seconds();
+    for (std::size_t index = 0; index < resources.size(); ++index) {
+      TierUse& tier = timeline.tiers.at(resources[index].tier);
+      if (!resources[index].links.empty()) {  // a storage system's own rate is no link
+        tier.bytes += traffic.bytes[index];
+      }
+      if (seconds > 0 && resources[index].bytes_per_second > 0) {
+        tier.utilisation =
+            std::max(tier.utilisation, traffic.bytes[index] / (resources[index].bytes_per_second * seconds));
+      }
+      tier.peak = std::max(tier.peak, traffic.peak[index]);
+    }
+  }
+
+  void add_stage_traffic(const workload::Job& job,
+                         std::uint32_t stage,
+                         const PricedPlan& plan,
+                         AlonePrices::Traffic& traffic) const {
+    const StageOrder& order = plan.order->stages[stage];
+    std::vector<double> runs(order.kinds.size());
+    for (const std::uint16_t kind : order.tasks) {
+      ++runs[kind];
+    }
+    // By operation kind, dimension (or direction), collective and bytes.
+    std::map<std::tuple<OpKind, int, int, std::int64_t>, AlonePrices::Counted> exchanges;
+    for (std::size_t kind = 0; kind < runs.size(); ++kind) {
+      const PricedPiece& piece = *plan.pieces[stage][kind];
+      const std::vector<std::uint64_t> counts = program::execution_counts(piece.program);
+      for (std::size_t index = 0; index < piece.program.operations.size(); ++index) {
+        const program::Operation& op = piece.program.operations[index];
+        collective::Request request;
+        int where = 0;
+        if (op.kind == OpKind::kCollective) {
+          request = request_of(piece.program, op);
+          where = static_cast<int>(dimension_of(piece.program, op));
+        } else if (op.kind == OpKind::kSend) {
+          where = piece.forward ? 1 : 0;
+        } else if (op.kind != OpKind::kStorage) {
+          continue;
+        }
+        auto& [same, count] = exchanges[{op.kind, where, static_cast<int>(request.kind), op.bytes}];
+        same = request;
+        count += runs[kind] * static_cast<double>(counts[index]);
+      }
+    }
+    const workload::RankGrid grid(job.plan);
+    const std::uint32_t ranks = grid.stage_ranks();
+    std::map<Dimension, std::vector<AlonePrices::Counted>> collectives;  // groups are walked once for all
+    for (const auto& [key, exchange] : exchanges) {
+      const auto [kind, where, collective, bytes] = key;
+      if (kind == OpKind::kSend) {
+        const std::uint32_t peer = (stage + (where == 1 ? 1 : job.plan.pp - 1)) % job.plan.pp;
+        prices_.add_messages(Bytes(bytes), stage * ranks, ranks,
+                             (std::int64_t{peer} - std::int64_t{stage}) * ranks, exchange.second, traffic);
+      } else if (kind == OpKind::kStorage) {
+        prices_.add_writes(Bytes(bytes), stage * ranks, ranks, exchange.second, traffic);
+      } else {
+        collectives[static_cast<Dimension>(where)].push_back(exchange);
+      }
+    }
+    for (const auto& [dimension, requests] : collectives) {
+      prices_.add_collectives(requests, groups_of(grid, job.plan, stage, dimension), traffic);
+    }
+  }
+
+  /// Groups of a stage in one dimension; an embedding group belongs to its first stage.
+  static std::vector<program::Group> groups_of(const workload::RankGrid& grid,
+                                               const workload::Plan& plan,
+                                               std::uint32_t stage,
+                                               Dimension dimension) {
+    std::vector<program::Group> groups;
+    for (std::uint32_t dp = 0; dp < plan.dp; ++dp) {
+      if (dimension == Dimension::kTp) {
+        groups.push_back(grid.tensor_group(dp, stage));
+      }
+      for (std::uint32_t tp = 0; tp < plan.tp && stage == 0 && dimension == Dimension::kPp; ++tp) {
+        groups.push_back(grid.embedding_group(tp, dp));
+      }
+    }
+    for (std::uint32_t tp = 0; tp < plan.tp && dimension == Dimension::kDp; ++tp) {
+      groups.push_back(grid.data_group(tp, stage));
+    }
+    return groups;
+  }
+
+  const routing::Router& router_;
+  const compute::Model& compute_;
+  AlonePrices prices_;
+  PipelineOrders orders_;
+  std::vector<workload::Model> models_;
+  std::map<JobKey, std::uint64_t> jobs_;
+  std::map<std::pair<PriceSet, std::int64_t>, PricedPlan::Message> messages_;
+  std::unordered_map<PieceKey, std::unique_ptr<PricedPiece>, PieceHash> pieces_;  // looked up, never walked
+};
+
+AnalyticModel::AnalyticModel(const routing::Router& router,
+                             const compute::Model& compute,
+                             Placement placement)
+    : state_(std::make_unique<State>(router, compute, std::move(placement))) {}
+
+AnalyticModel::~AnalyticModel() = default;
+
+AnalyticStep AnalyticModel::price(const workload::Job& job) {
+  return state_->price(job, state_->plan(job));
+}
+
+Timeline AnalyticModel::explain(const workload::Job& job) {
+  return state_->explain(job);
+}
+
+std::vector<std::string> AnalyticModel::notes(const workload::Job& job) {
+  return state_->notes(job);
+}
+
+void require_coupled(collective::Form form) {
+  if (form == collective::Form::kSteps) {
+    throw UnsupportedError(
+        "fidelity \"analytic\" prices collectives whole; use --lowering coupled, or --fidelity flow");
+  }
+}
+
+void predict_analytic(const routing::Router& router,
+                      const compute::Model& compute,
+                      Placement placement,
+                      const workload::Job& job,
+                      const PredictOptions& options,
+                      Result& result) {
+  if (options.record_timeline) {
+    throw UnsupportedError("fidelity \"analytic\" keeps no timeline for --trace; use --fidelity flow");
+  }
+  require_coupled(options.form);
+  AnalyticModel model(router, compute, std::move(placement));
+  result.timeline = model.explain(job);
+  result.gpus = result.timeline.ranks;
+  result.step_time_s = result.timeline.end.since_start().seconds();
+  result.last_rank = result.timeline.last_class.index() * workload::RankGrid(job.plan).stage_ranks();
+  for (std::string& note : model.notes(job)) {
+    result.notes.push_back(std::move(note));
+  }
+  for (const TierUse& tier : result.timeline.tiers) {
+    if (tier.utilisation > 1) {
+      result.notes.push_back(fmt::format(
+          "{}: more bytes than its busiest part can move in the step, because operations that share it "
+          "are each priced alone; --fidelity flow counts that",
+          tier.tier));
+    }
+  }
+}
+
+}  // namespace stepcast::replay
