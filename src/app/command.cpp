@@ -4,10 +4,12 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
@@ -34,6 +36,26 @@ bool same_file(const std::string& a, const std::string& b) {
   const fs::path whole_a = fs::weakly_canonical(fs::absolute(a, error), error);
   const fs::path whole_b = fs::weakly_canonical(fs::absolute(b, error), error);
   return !error && whole_a == whole_b;
+}
+
+/// Bytes of memory that this machine has free now; 0 = not known.
+std::uint64_t free_memory() {
+  const long pages = ::sysconf(_SC_AVPHYS_PAGES);
+  const long size = ::sysconf(_SC_PAGESIZE);
+  std::uint64_t bytes =
+      pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+  // Linux counts what it can take back from caches.
+  std::ifstream info("/proc/meminfo");
+  std::string key;
+  std::uint64_t kib = 0;
+  std::string unit;
+  while (info >> key >> kib) {
+    std::getline(info, unit);
+    if (key == "MemAvailable:") {
+      bytes = kib * 1024;
+    }
+  }
+  return bytes;
 }
 
 bool auto_or_off(std::string_view option, const std::string& value) {
@@ -199,20 +221,22 @@ replay::PredictOptions StepReport::predict_options() const {
   options.seed = options_.seed;
   options.fold = fold_wanted(options_) ? replay::Fold::kAuto : replay::Fold::kOff;
   options.steady_state = steady_state_wanted(options_);
+  options.memory_limit = free_memory();
   options.form = steps_wanted(options_) ? collective::Form::kSteps : collective::Form::kCoupled;
   options.record_timeline = !options_.trace.empty();
   options.trace_ranks = trace_ranks_;
   return options;
 }
 
-void StepReport::deliver(const replay::Run& run) const {
+void StepReport::deliver(const replay::Run& run,
+                         const std::vector<std::pair<std::string, double>>& phases) const {
   if (!options_.trace.empty()) {
     report::write_chrome_trace(run, options_.trace);
   }
   app::deliver(writer_.write(run.result), options_);
   if (options_.profile) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
-    const std::string text = report::profile_text(run.result, elapsed.count());
+    const std::string text = report::profile_text(run.result, phases, elapsed.count());
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -72,7 +73,8 @@ class StepReport {
   explicit StepReport(const CommonOptions& options);
   /// Options of the run by the flags; GPUs and uncertainty are the command's.
   [[nodiscard]] replay::PredictOptions predict_options() const;
-  void deliver(const replay::Run& run) const;
+  /// `phases`: our own seconds by part of the work, for --profile.
+  void deliver(const replay::Run& run, const std::vector<std::pair<std::string, double>>& phases) const;
 
  private:
   const CommonOptions& options_;

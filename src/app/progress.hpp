@@ -1,6 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "replay/executor.hpp"
 
@@ -14,9 +18,15 @@ class ProgressLine : public replay::RunObserver {
   explicit ProgressLine(bool quiet);
   ~ProgressLine() override;
   void progress(TimePoint now, std::uint64_t done, std::uint64_t total) override;
+  void phase(std::string_view name) override;
+
+  /// Takes the line away; host seconds by phase, in order.
+  std::vector<std::pair<std::string, double>> finish();
 
  private:
+  void clear();
   using Clock = std::chrono::steady_clock;
+  std::vector<std::pair<std::string, Clock::time_point>> begun_;
   bool enabled_ = false;
   bool shown_ = false;
   Clock::time_point next_;  ///< when to show it again

@@ -71,6 +71,16 @@ struct TierUse {
 /// Whether one representative of each class of ranks is run, or every rank (design 2.2).
 enum class Fold : std::uint8_t { kAuto, kOff };
 
+/// Communication of one kind, dimension and size, over all ranks.
+struct CommunicationUse {
+  std::string kind;        ///< "all_gather", "send", "storage write", ...
+  std::string dimension;   ///< "tp", "dp", ...; empty = unlabelled
+  std::int64_t bytes = 0;  ///< as the operation says
+  std::uint64_t calls = 0;
+  double transfer_s = 0;  ///< mean of a call, from the arrival of all members to its end
+  double wait_s = 0;      ///< mean of a call, from its own arrival to that of all members
+};
+
 /// Hears how far a run is. The run neither waits for it nor depends on it.
 class RunObserver {
  public:
@@ -78,6 +88,8 @@ class RunObserver {
   RunObserver(const RunObserver&) = delete;
   RunObserver& operator=(const RunObserver&) = delete;
   virtual ~RunObserver() = default;
+  /// A part of the work begins ("routes", "folding", "run", ...).
+  virtual void phase(std::string_view /*name*/) {}
   /// Called now and then, by the count of events: virtual time, operations executed and operations in all.
   virtual void progress(TimePoint now, std::uint64_t done, std::uint64_t total) = 0;
 };
@@ -90,7 +102,8 @@ struct ExecutorOptions {
   std::vector<std::uint32_t> record_ranks;   ///< which ranks to record; empty = all
   bool record_resources = false;             ///< fill Timeline::resource_bytes
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
-  RunObserver* observer = nullptr;           ///< may be null
+  std::uint64_t memory_limit = 0;   ///< bytes that the run may take; refused before when more; 0 = any
+  RunObserver* observer = nullptr;  ///< may be null
 };
 
 /// Everything reported is derived from this.
@@ -102,8 +115,9 @@ struct Timeline {
   IdVector<ClassId, TimePoint> finish;               ///< by class
   IdVector<ClassId, Duration> busy;                  ///< compute time by class
   std::vector<TierUse> tiers;
-  std::vector<Interval> intervals;     ///< by rank, then time; when recorded
-  std::vector<Int128> resource_bytes;  ///< by ResourceId of the router; when recorded
+  std::vector<CommunicationUse> communication;  ///< most time in transfer first
+  std::vector<Interval> intervals;              ///< by rank, then time; when recorded
+  std::vector<Int128> resource_bytes;           ///< by ResourceId of the router; when recorded
   std::uint64_t fingerprint = 0;
   std::uint64_t operations = 0;  ///< of all ranks
   std::uint64_t executed = 0;    ///< of representatives of classes: what was simulated
@@ -113,6 +127,7 @@ struct Timeline {
   std::uint32_t ranks = 0;
   std::uint32_t classes = 0;
   std::uint64_t skipped_iterations = 0;  ///< of the longest loop: repetitions of a steady state
+  std::uint64_t loop_iterations = 0;     ///< of the longest loop, when steady states were looked for
   std::uint32_t skipped_period = 0;      ///< iterations after which the state repeated
   Duration skipped;                      ///< simulated time of the repetitions
   RankId last_rank;                      ///< lowest rank of last_class

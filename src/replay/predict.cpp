@@ -163,7 +163,14 @@ void fill_job_inputs(Result& result, const workload::Job& job) {
 
 Run run(const topology::Cluster& cluster, program::Programs programs, const PredictOptions& options) {
   network::require_available(options.fidelity);
+  const auto phase = [&options](std::string_view name) {
+    if (options.observer != nullptr) {
+      options.observer->phase(name);
+    }
+  };
+  phase("checks");
   program::check(programs);
+  phase("fabric graph");
   Run run;
   run.programs = std::move(programs);
   const Placement placement = place(cluster, run.programs.ranks, options);
@@ -173,6 +180,7 @@ Run run(const topology::Cluster& cluster, program::Programs programs, const Pred
   executor.form = options.form;
   executor.fold = options.fold;
   executor.steady_state = options.steady_state;
+  executor.memory_limit = options.memory_limit;
   executor.observer = options.observer;
   executor.record_timeline = options.record_timeline;
   if (options.record_timeline) {

@@ -23,6 +23,7 @@ struct PredictOptions {
   bool record_timeline = false;
   std::vector<std::uint32_t> trace_ranks;  ///< ranks to record; empty = all up to 64, else one per program
   std::vector<std::uint32_t> gpus;         ///< GPU of each rank; empty = packed from GPU 0
+  std::uint64_t memory_limit = 0;          ///< bytes that the run may take; 0 = any
   RunObserver* observer = nullptr;         ///< told how far the run is; may be null
   Uncertainty uncertainty;                 ///< copied to the result of `predict` (step_uncertainty)
 };

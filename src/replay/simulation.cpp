@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -32,9 +35,17 @@ Simulation::Simulation(const program::Programs& programs,
     compiled_.push_back(compile(program, compute, router.cluster().host.accelerator));
   }
   {
+    phase("routes and prices");
     const Sites sites = resolve_sites(programs, placement, router, compiled_, options.form);
+    phase("folding");
     partition_ = options.fold == Fold::kAuto ? fold(sites) : identity_partition(sites);
+    check_memory();
+    phase("wiring");
     wiring_ = wire(programs, sites, partition_, router, network_);
+  }
+  for (const auto& index : wiring_.endpoint_index) {
+    use_.emplace_back(
+        std::count_if(index.begin(), index.end(), [](std::uint32_t dense) { return dense != kNone; }));
   }
   const auto classes = static_cast<std::uint32_t>(partition_.ranks.count());
   accounting_ = Accounting(classes);
@@ -76,7 +87,40 @@ Simulation::Simulation(const program::Programs& programs,
   }
 }
 
+/// Refuses a run whose state would not fit: the classes are known, nothing of it exists yet.
+void Simulation::check_memory() const {
+  if (options_.memory_limit == 0) {
+    return;
+  }
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t rank : partition_.ranks.representative) {
+    const std::uint32_t index = programs_.program_of[rank];
+    const CompiledProgram& program = compiled_[index];
+    const auto ends = std::count_if(program.operations.begin(), program.operations.end(),
+                                    [](const CompiledOperation& op) { return op.duration_ps < 0; });
+    bytes += sizeof(ClassState) + program.streams.size() * sizeof(StreamState) +
+             program.signals * sizeof(Signal) + static_cast<std::uint64_t>(ends) * sizeof(Endpoint);
+  }
+  constexpr std::uint64_t kSiteBytes = sizeof(SiteState) + sizeof(SiteClass) + 2 * sizeof(Exchange);
+  bytes += partition_.sites.count() * kSiteBytes;
+  if (bytes > options_.memory_limit) {
+    constexpr double kGiB = 1024.0 * 1024 * 1024;
+    throw UnsupportedError(fmt::format(
+        "running {} classes of ranks would take about {:.1f} GiB of memory and {:.1f} GiB are free; use "
+        "--fold auto, fewer --ranks, or --fidelity analytic",
+        partition_.ranks.count(), static_cast<double>(bytes) / kGiB,
+        static_cast<double>(options_.memory_limit) / kGiB));
+  }
+}
+
+void Simulation::phase(std::string_view name) const {
+  if (options_.observer != nullptr) {
+    options_.observer->phase(name);
+  }
+}
+
 Timeline Simulation::run() {
+  phase("run");
   while (queue_.next_time() == at(0)) {  // faults present from the start, before anything is timed
     const engine::Event event = queue_.pop();
     apply_fault(event.first, event.second != 0);
@@ -335,6 +379,13 @@ void Simulation::finish_head(std::uint32_t id) {
   const std::uint64_t iteration = stream.linear[instruction.depth];
   fingerprint_.add(operation_hash(stream.head_start, now_, cls.program, operation, iteration),
                    partition_.ranks.size[stream.cls]);
+  if (const std::uint32_t index = wiring_.endpoint_index[cls.program][operation]; index != kNone) {
+    const auto size = static_cast<std::int64_t>(partition_.ranks.size[stream.cls]);
+    OperationUse& use = use_[cls.program][index];
+    use.calls += static_cast<std::uint64_t>(size);
+    use.transfer_ps += Int128{now_ - stream.head_active} * size;
+    use.wait_ps += Int128{stream.head_active - stream.head_start} * size;
+  }
   if (steady_.recording) {
     steady_.finished.push_back({id, operation, iteration, instruction.inner_runs, stream.head_start, now_});
   }
@@ -486,6 +537,7 @@ Timeline Simulation::collect() {
     }
   }
   timeline.tiers = tier_use(timeline.end);
+  timeline.communication = communication();
   if (options_.record_resources) {
     for (const std::uint32_t cls : wiring_.resource_class) {
       timeline.resource_bytes.push_back(cls == Classes::kNone ? 0 : network_.bytes(ResourceId{cls}));
@@ -502,6 +554,7 @@ Timeline Simulation::collect() {
   timeline.classes = static_cast<std::uint32_t>(partition_.ranks.count());
   timeline.audit = partition_.audit;
   timeline.skipped_iterations = skipped_iterations_;
+  timeline.loop_iterations = longest_loop_;
   timeline.skipped_period = skipped_period_;
   timeline.skipped = Duration::from_ps(skipped_time_);
   timeline.last_rank = timeline.last_class.valid()
@@ -535,6 +588,52 @@ std::vector<TierUse> Simulation::tier_use(TimePoint end) const {
     tiers[tier].bytes = static_cast<double>(total[tier]);
   }
   return tiers;
+}
+
+/// What communication cost, by kind, dimension and size; sums are integers, so that order does not count.
+std::vector<CommunicationUse> Simulation::communication() const {
+  std::map<std::tuple<std::string, std::string, std::int64_t>, OperationUse> sums;
+  for (std::size_t index = 0; index < programs_.programs.size(); ++index) {
+    const program::Program& program = programs_.programs[index];
+    for (std::size_t op = 0; op < program.operations.size(); ++op) {
+      const std::uint32_t dense = wiring_.endpoint_index[index][op];
+      if (dense == kNone || use_[index][dense].calls == 0) {
+        continue;
+      }
+      const program::Operation& operation = program.operations[op];
+      const auto dimension = operation.label == program::Operation::kNone
+                                 ? program::Dimension::kNone
+                                 : program.labels[operation.label].dimension;
+      std::string kind(program::name_of(operation.kind));
+      if (operation.kind == program::OpKind::kCollective) {
+        kind = collective::name_of(program.collectives[operation.detail].kind);
+      } else if (operation.kind == program::OpKind::kStorage) {
+        kind += (operation.flags & program::Operation::kWrite) != 0 ? " write" : " read";
+      }
+      OperationUse& sum = sums[{
+          kind,
+          dimension == program::Dimension::kNone ? std::string() : std::string(program::name_of(dimension)),
+          operation.bytes}];
+      sum.calls += use_[index][dense].calls;
+      sum.transfer_ps += use_[index][dense].transfer_ps;
+      sum.wait_ps += use_[index][dense].wait_ps;
+    }
+  }
+  std::vector<std::pair<Int128, CommunicationUse>> rows;
+  for (const auto& [key, sum] : sums) {
+    const double per_call = 1e-12 / static_cast<double>(sum.calls);
+    rows.push_back(
+        {sum.transfer_ps,
+         {std::get<0>(key), std::get<1>(key), std::get<2>(key), sum.calls,
+          static_cast<double>(sum.transfer_ps) * per_call, static_cast<double>(sum.wait_ps) * per_call}});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<CommunicationUse> out;
+  out.reserve(rows.size());
+  for (auto& row : rows) {
+    out.push_back(std::move(row.second));
+  }
+  return out;
 }
 
 /// The recorded operations of each class, for every recorded rank of it; by rank, then time.

@@ -117,6 +117,9 @@ class Simulation {
     kFault
   };
 
+  void phase(std::string_view name) const;
+  void check_memory() const;
+
   // Streams (simulation.cpp).
   void advance(std::uint32_t stream);
   [[nodiscard]] bool dependencies_hold(StreamState& stream, const CompiledOperation& op);
@@ -181,6 +184,7 @@ class Simulation {
 
   [[nodiscard]] Timeline collect();
   [[nodiscard]] std::vector<TierUse> tier_use(TimePoint end) const;
+  [[nodiscard]] std::vector<CommunicationUse> communication() const;
   [[nodiscard]] std::vector<Interval> by_rank();
   [[noreturn]] void refuse_intervals() const;
   [[nodiscard]] std::uint64_t operations_in_all() const;  ///< that the run will execute
@@ -214,9 +218,11 @@ class Simulation {
   std::vector<std::uint32_t> free_launch_paths_;
   IdVector<ClassId, TimePoint> finish_;
   std::vector<Interval> intervals_;
+  std::vector<std::vector<OperationUse>> use_;  ///< by program, by dense index of communication
   Fingerprint fingerprint_;
   SteadyState steady_;
   std::uint64_t skipped_iterations_ = 0;
+  std::uint64_t longest_loop_ = 0;
   std::uint32_t skipped_period_ = 0;
   std::int64_t skipped_time_ = 0;
   std::uint64_t operations_ = 0;  ///< of all ranks

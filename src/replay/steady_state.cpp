@@ -35,6 +35,7 @@ void Simulation::choose_anchor() {
       if (instruction.kind == Instruction::Kind::kLoopEnd && instruction.depth == 0 &&
           instruction.count > most) {
         most = instruction.count;
+        longest_loop_ = most;
         steady_.anchor = id;
       }
     }
@@ -107,6 +108,7 @@ PeriodMarks Simulation::marks() const {
   }
   marks.nobody = accounting_.nobody_total(now_);
   marks.payload = network_.finished_payload();
+  marks.use = use_;
   marks.operations = operations_;
   return marks;
 }
@@ -369,6 +371,15 @@ void Simulation::repeat_period() {
   network_.skip(Duration::from_ps(by), payload);
   queue_.shift(Duration::from_ps(by), kFault);
   operations_ += (operations_ - marks.operations) * count;
+  for (std::size_t program = 0; program < use_.size(); ++program) {
+    for (std::size_t op = 0; op < use_[program].size(); ++op) {
+      OperationUse& use = use_[program][op];
+      const OperationUse& before = marks.use[program][op];
+      use.calls += (use.calls - before.calls) * count;
+      use.transfer_ps += (use.transfer_ps - before.transfer_ps) * times;
+      use.wait_ps += (use.wait_ps - before.wait_ps) * times;
+    }
+  }
   now_ += by;
 }
 

@@ -11,6 +11,13 @@
 // Internal to replay/: repetitions of a steady state are counted, not simulated.
 namespace stepcast::replay {
 
+/// What a communication operation of a program has cost, over all ranks.
+struct OperationUse {
+  std::uint64_t calls = 0;
+  Int128 transfer_ps = 0;
+  Int128 wait_ps = 0;
+};
+
 /// An operation that finished while a period was recorded.
 struct Finished {
   std::uint32_t stream = 0;
@@ -32,6 +39,7 @@ struct PeriodMarks {
   std::vector<std::array<std::int64_t, kActivities>> spent;  ///< by class
   std::int64_t nobody = 0;
   std::vector<Int128> payload;  ///< by shape
+  std::vector<std::vector<OperationUse>> use;
   std::uint64_t operations = 0;
 };
 

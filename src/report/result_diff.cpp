@@ -44,7 +44,7 @@ void print(std::string title, std::vector<Part> parts, std::string& out) {
   });
   out += fmt::format("\n  {}\n", title);
   for (const Part& part : parts) {
-    out += fmt::format("    {:<12} {:>10} -> {:>10}  {:>11}  {:>8}\n", part.name, format_seconds(part.before),
+    out += fmt::format("    {:<18} {:>10} -> {:>10}  {:>11}  {:>8}\n", part.name, format_seconds(part.before),
                        format_seconds(part.after), signed_seconds(part.after - part.before),
                        relative(part.before, part.after));
   }
@@ -77,12 +77,29 @@ std::map<std::string, double> chain(const config::Document& document) {
   return parts;
 }
 
-std::vector<Part> chains(const config::Document& before, const config::Document& after) {
+/// Seconds of an average rank in transfers, by dimension and kind of communication.
+std::map<std::string, double> communication(const config::Document& document) {
+  std::map<std::string, double> parts;
+  const config::Node list = document.root().get("communication");
+  const double ranks = number(document.root().get("gpus"));
+  if (!list.present() || ranks <= 0) {
+    return parts;
+  }
+  for (const config::Node& use : list.items()) {
+    const std::string dimension = use.require("dimension").text();
+    parts[dimension + (dimension.empty() ? "" : " ") + use.require("kind").text()] +=
+        number(use.require("calls")) * number(use.require("transfer_s")) / ranks;
+  }
+  return parts;
+}
+
+std::vector<Part> merged(const std::map<std::string, double>& before,
+                         const std::map<std::string, double>& after) {
   std::map<std::string, Part> parts;
-  for (const auto& [name, seconds] : chain(before)) {
+  for (const auto& [name, seconds] : before) {
     parts[name] = {name, seconds, 0};
   }
-  for (const auto& [name, seconds] : chain(after)) {
+  for (const auto& [name, seconds] : after) {
     parts.try_emplace(name, Part{name, 0, 0}).first->second.after = seconds;
   }
   std::vector<Part> out;
@@ -137,7 +154,9 @@ std::string result_diff(const config::Document& before,
                        signed_seconds(second - first), relative(first, second));
   }
   print("where the time goes", breakdown(before, after), out);
-  print("longest chain", chains(before, after), out);
+  print("communication, in transfer, of an average rank", merged(communication(before), communication(after)),
+        out);
+  print("longest chain", merged(chain(before), chain(after)), out);
   inputs(before, after, out);
   diagnostics.throw_if_any();
   return out;

@@ -3,6 +3,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "replay/result.hpp"
 
@@ -26,6 +28,8 @@ inline constexpr int kResultSchemaVersion = 1;
 [[nodiscard]] std::string result_schema();
 
 /// Where our own time went, for --profile (not deterministic, never part of a result).
-[[nodiscard]] std::string profile_text(const replay::Result& result, double total_s);
+[[nodiscard]] std::string profile_text(const replay::Result& result,
+                                       const std::vector<std::pair<std::string, double>>& phases,
+                                       double total_s);
 
 }  // namespace stepcast::report

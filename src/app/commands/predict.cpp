@@ -19,6 +19,8 @@ struct PredictArguments {
 void run(const PredictArguments& arguments) {
   // Flags first: a typo there should not wait for a large fabric to be built.
   const StepReport report(arguments.common);
+  ProgressLine progress(arguments.common.quiet);
+  progress.phase("input and fabric");
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path,
                                    config::find_data("workloads", arguments.job).path});
   replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
@@ -26,12 +28,10 @@ void run(const PredictArguments& arguments) {
   replay::PredictOptions options = report.predict_options();
   options.gpus = std::move(input.gpus);
   options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name, input.job);
-  const replay::Run run = [&] {
-    ProgressLine progress(arguments.common.quiet);
-    options.observer = &progress;
-    return replay::predict(input.cluster, input.job, input.ranks, options);
-  }();
-  report.deliver(run);
+  options.observer = &progress;
+  progress.phase("programs");
+  const replay::Run run = replay::predict(input.cluster, input.job, input.ranks, options);
+  report.deliver(run, progress.finish());
 }
 
 }  // namespace

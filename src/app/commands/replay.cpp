@@ -27,6 +27,8 @@ std::string file_name(const std::string& path) {
 
 void run(const ReplayArguments& arguments) {
   const StepReport report(arguments.common);
+  ProgressLine progress(arguments.common.quiet);
+  progress.phase("input and fabric");
   check_outputs(arguments.common,
                 {config::find_data("topologies", arguments.cluster).path, arguments.program});
   replay::PredictOptions options = report.predict_options();
@@ -46,13 +48,10 @@ void run(const ReplayArguments& arguments) {
     }
     options.gpus = choice.gpus;
   }
-  const replay::Run run = [&] {
-    ProgressLine progress(arguments.common.quiet);
-    options.observer = &progress;
-    return replay::replay(cluster, std::move(programs), config::printable(file_name(arguments.program), 255),
-                          options);
-  }();
-  report.deliver(run);
+  options.observer = &progress;
+  const replay::Run run = replay::replay(cluster, std::move(programs),
+                                         config::printable(file_name(arguments.program), 255), options);
+  report.deliver(run, progress.finish());
 }
 
 }  // namespace

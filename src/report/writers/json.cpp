@@ -76,9 +76,21 @@ std::string write(const replay::Result& result) {
                           {"seconds", result.timeline.critical_path[part].seconds()}});
     }
   }
+  Json& communication = out["communication"] = Json::array();
+  for (const replay::CommunicationUse& use : result.timeline.communication) {
+    communication.push_back(Json{{"kind", use.kind},
+                                 {"dimension", use.dimension},
+                                 {"bytes", use.bytes},
+                                 {"calls", use.calls},
+                                 {"transfer_s", use.transfer_s},
+                                 {"wait_s", use.wait_s}});
+  }
   out["folding"] = Json{{"ranks", result.timeline.ranks},
                         {"classes", result.timeline.classes},
-                        {"audit", result.timeline.audit}};
+                        {"audit", result.timeline.audit},
+                        {"repeated_iterations", result.timeline.skipped_iterations},
+                        {"repeated_period", result.timeline.skipped_period},
+                        {"repeated_s", result.timeline.skipped.seconds()}};
   Json& uncertainty = out["uncertainty"] = Json::object();
   if (result.uncertainty.relative > 0) {
     uncertainty["lower_s"] = result.step_time_s * (1 - result.uncertainty.relative);
@@ -142,7 +154,15 @@ std::string result_schema() {
   properties["critical_path"] =
       Json{{"type", "array"},
            {"description", "parts of the longest chain of operations; seconds sum to the step"}};
-  properties["folding"] = Json{{"type", "object"}, {"description", "ranks, classes executed, audit"}};
+  properties["communication"] = Json{
+      {"type", "array"},
+      {"description",
+       "by kind, dimension and bytes of one call, most time in transfer first: calls over all ranks; mean "
+       "seconds of a call in transfer and waiting for the other members"}};
+  properties["folding"] =
+      Json{{"type", "object"},
+           {"description",
+            "ranks, classes executed, audit; of repetitions of a steady state: iterations, period, seconds"}};
   properties["uncertainty"] = Json{{"type", "object"}, {"description", "lower_s, upper_s when known; basis"}};
   properties["inputs"] = Json{{"type", "object"}, {"description", "every input and default used"}};
   properties["notes"] = Json{{"type", "array"}, {"description", "what was rounded or is near a limit"}};

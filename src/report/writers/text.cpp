@@ -101,6 +101,41 @@ void links(const replay::Result& result, std::string& out) {
   }
 }
 
+/// The kinds of communication that take most, a line each.
+void communication(const replay::Result& result, std::string& out) {
+  constexpr std::size_t kMostLines = 4;
+  const auto& all = result.timeline.communication;
+  if (all.empty()) {
+    return;
+  }
+  out += "\n  communication, most time in transfer first\n";
+  for (std::size_t i = 0; i < std::min(all.size(), kMostLines); ++i) {
+    const replay::CommunicationUse& use = all[i];
+    const double per_rank = static_cast<double>(use.calls) / result.timeline.ranks;
+    out += fmt::format("    {:<28} {:>9} calls per rank, {} each, after waiting {}\n",
+                       fmt::format("{}{}{} {}", use.dimension, use.dimension.empty() ? "" : " ", use.kind,
+                                   format_bytes(static_cast<double>(use.bytes))),
+                       format_count(per_rank), format_seconds(use.transfer_s), format_seconds(use.wait_s));
+  }
+  if (all.size() > kMostLines) {
+    out += fmt::format("    and {} more kinds (--format json)\n", all.size() - kMostLines);
+  }
+}
+
+/// What became of the longest loop, when it is long enough to matter.
+std::string steady_state(const replay::Timeline& timeline) {
+  constexpr std::uint64_t kWorthALine = 64;
+  if (timeline.loop_iterations < kWorthALine) {
+    return {};
+  }
+  const std::string iterations = format_count(static_cast<double>(timeline.loop_iterations));
+  return timeline.skipped_iterations > 0
+             ? fmt::format("  steady state: {} of {} iterations repeat a period of {} and were counted\n",
+                           format_count(static_cast<double>(timeline.skipped_iterations)), iterations,
+                           timeline.skipped_period)
+             : fmt::format("  steady state: none found in {} iterations, all simulated\n", iterations);
+}
+
 std::string write(const replay::Result& result) {
   std::string out;
   head(result, out);
@@ -112,6 +147,7 @@ std::string write(const replay::Result& result) {
   }
   if (result.step_time_s > 0) {
     breakdown(result, out);
+    communication(result, out);
     links(result, out);
   }
   for (const std::string& note : result.notes) {
@@ -122,6 +158,7 @@ std::string write(const replay::Result& result) {
                   result.notes.empty() ? "" : "\n", format_count(result.timeline.ranks),
                   format_count(result.timeline.classes), result.timeline.audit,
                   format_count(static_cast<double>(result.timeline.operations)), result.timeline.fingerprint);
+  out += steady_state(result.timeline);
   return out;
 }
 
