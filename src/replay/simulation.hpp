@@ -174,6 +174,7 @@ class Simulation {
 
   // Words (stall_report.cpp).
   [[nodiscard]] std::string describe_operation(const StreamState& stream, std::uint32_t operation) const;
+  [[nodiscard]] std::uint32_t named_rank(const StreamState& stream, std::uint32_t operation) const;
   [[nodiscard]] std::string describe_wait(const StreamState& stream) const;
   [[nodiscard]] std::string describe_mismatch(std::uint32_t instance,
                                               std::uint32_t late,

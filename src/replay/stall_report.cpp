@@ -25,8 +25,18 @@ std::string Simulation::describe_operation(const StreamState& stream, std::uint3
   } else if (op.label != program::Operation::kNone) {
     id = fmt::format("{} \"{}\"", operation, program.labels[op.label].name);
   }
-  return fmt::format("rank {}, operation {} ({}{})", partition_.ranks.representative[stream.cls], id,
+  return fmt::format("rank {}, operation {} ({}{})", named_rank(stream, operation), id,
                      program::name_of(op.kind), where);
+}
+
+/// The rank of a class that messages name: at a site, one that meets the other members named there.
+std::uint32_t Simulation::named_rank(const StreamState& stream, std::uint32_t operation) const {
+  const std::uint32_t index = wiring_.endpoint_index[classes_[stream.cls].program][operation];
+  if (index == kNone) {
+    return partition_.ranks.representative[stream.cls];
+  }
+  const Endpoint& endpoint = wiring_.endpoints[stream.cls][index];
+  return wiring_.member_rank[wiring_.sites[endpoint.site].first_member + endpoint.member];
 }
 
 std::string Simulation::describe_wait(const StreamState& stream) const {
@@ -105,23 +115,27 @@ std::string Simulation::down_links_text() const {
 
 std::string Simulation::stall_text() const {
   constexpr std::size_t kMostLines = 12;
-  std::size_t waiting = 0;
+  std::size_t classes = 0;
+  std::uint64_t waiting = 0;  // streams of all ranks
   std::string lines;
   for (const StreamState& stream : streams_) {
     if (stream.finished) {
       continue;
     }
-    if (waiting++ < kMostLines) {
+    const std::uint32_t size = partition_.ranks.size[stream.cls];
+    waiting += size;
+    if (classes++ < kMostLines) {
       lines +=
           fmt::format("\n  {} {}", describe_operation(stream, head_operation(stream)), describe_wait(stream));
+      lines += size > 1 ? fmt::format(" ({} rank(s) like it; --fold off names all)", size - 1) : std::string();
     }
   }
   std::string text = fmt::format(
       "the program cannot finish: after {:.6f} s nothing can happen any more and {} stream(s) wait",
       static_cast<double>(now_) * 1e-12, waiting);
   text += lines;
-  if (waiting > kMostLines) {
-    text += fmt::format("\n  ... and {} more", waiting - kMostLines);
+  if (classes > kMostLines) {
+    text += fmt::format("\n  ... and {} more", classes - kMostLines);
   }
   text += down_links_text();
   return text;
