@@ -1,5 +1,10 @@
 #include "replay/collective_run.hpp"
 
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
 #include "compute/model.hpp"
 #include "replay/alone_prices.hpp"
 #include "replay/analytic.hpp"
@@ -8,33 +13,151 @@
 namespace stepcast::replay {
 namespace {
 
-program::Programs programs_of(const collective::Request& request, std::uint32_t members) {
-  program::Programs programs;
-  programs.ranks = members;
-  program::Program program;
-  program.name = "collective";
-  program.streams.push_back({"communication", program::StreamKind::kCommunication});
-  program.slots.push_back({"all", program::SlotKind::kGroup});
+program::CollectiveDetail detail_of(const collective::Request& request) {
   program::CollectiveDetail detail;
   detail.kind = request.kind;
   detail.root = request.root;
   detail.algorithm = request.algorithm;
   detail.protocol = request.protocol ? std::string(collective::name_of(*request.protocol)) : std::string();
   detail.channels = request.channels;
-  program.collectives.push_back(detail);
-  program::Operation op;
-  op.kind = program::OpKind::kCollective;
-  op.dtype = request.dtype;
-  op.bytes = request.bytes.count();
-  op.target = 0;
-  op.detail = 0;
-  program.operations.push_back(op);
+  return detail;
+}
+
+/// Collectives that run together, as programs: a rank per GPU, a stream per collective of a rank. Ranks
+/// that take part in the same collectives share a program.
+class Together {
+ public:
+  explicit Together(std::span<const OtherCollective> all) : all_(all) {
+    for (std::uint32_t index = 0; index < all.size(); ++index) {
+      std::vector<std::uint32_t> ranks;
+      for (const GpuId gpu : all[index].group) {
+        const auto [found, fresh] = rank_of_.try_emplace(gpu, static_cast<std::uint32_t>(rank_of_.size()));
+        if (fresh) {
+          placement.push_back(gpu);
+          parts_.emplace_back();
+        }
+        parts_[found->second].push_back(index);
+        ranks.push_back(found->second);
+      }
+      programs.groups.push_back(program::Group::listed(std::move(ranks)));
+      programs.group_names.push_back(fmt::format("collective {}", index));
+    }
+    programs.ranks = static_cast<std::uint32_t>(parts_.size());
+    std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+    for (const std::vector<std::uint32_t>& parts : parts_) {
+      const auto [found, fresh] = known.try_emplace(parts, static_cast<std::uint32_t>(known.size()));
+      if (fresh) {
+        add_program(parts);
+      }
+      programs.program_of.push_back(found->second);
+      programs.slot_values.push_back(parts);  // slot i is the group of the i-th collective
+    }
+  }
+
+  /// From each collective's start to the end of its last member.
+  [[nodiscard]] std::vector<Duration> times(const Timeline& timeline) const {
+    std::vector<TimePoint> ends(all_.size());
+    for (const Interval& interval : timeline.intervals) {
+      const std::uint32_t index =
+          collective_of_[programs.program_of[interval.rank.index()]][interval.operation.index()];
+      if (index != kNone) {
+        ends[index] = std::max(ends[index], interval.end);
+      }
+    }
+    std::vector<Duration> times;
+    for (std::size_t index = 0; index < ends.size(); ++index) {
+      times.push_back(ends[index].since_start() - all_[index].start);
+    }
+    return times;
+  }
+
+  program::Programs programs;
+  Placement placement;
+
+ private:
+  void add_program(const std::vector<std::uint32_t>& parts) {
+    program::Program program;
+    program.name = fmt::format("collectives {}", fmt::join(parts, " "));
+    std::vector<std::uint32_t> collective_of;
+    for (std::uint32_t slot = 0; slot < parts.size(); ++slot) {
+      const OtherCollective& one = all_[parts[slot]];
+      const auto stream = static_cast<std::uint16_t>(slot);
+      program.streams.push_back(
+          {fmt::format("collective {}", parts[slot]), program::StreamKind::kCommunication});
+      program.slots.push_back({fmt::format("group {}", parts[slot]), program::SlotKind::kGroup});
+      if (one.start > Duration{}) {
+        program::Operation wait;
+        wait.kind = program::OpKind::kDelay;
+        wait.stream = stream;
+        wait.duration_ps = one.start.ps();
+        program.operations.push_back(wait);
+        collective_of.push_back(kNone);
+      }
+      program::Operation op;
+      op.kind = program::OpKind::kCollective;
+      op.stream = stream;
+      op.dtype = one.request.dtype;
+      op.bytes = one.request.bytes.count();
+      op.target = slot;
+      op.detail = static_cast<std::uint32_t>(program.collectives.size());
+      program.collectives.push_back(detail_of(one.request));
+      program.operations.push_back(op);
+      collective_of.push_back(parts[slot]);
+    }
+    programs.programs.push_back(std::move(program));
+    collective_of_.push_back(std::move(collective_of));
+  }
+
+  static constexpr std::uint32_t kNone = program::Operation::kNone;
+  std::span<const OtherCollective> all_;
+  std::map<GpuId, std::uint32_t> rank_of_;
+  std::vector<std::vector<std::uint32_t>> parts_;          // by rank: collectives
+  std::vector<std::vector<std::uint32_t>> collective_of_;  // by program and operation
+};
+
+/// Calls one after the other on one group: every call starts when the last member has ended the one
+/// before, so that their times add up to the run.
+program::Programs sequence_of(const collective::Request& request,
+                              std::span<const Bytes> sizes,
+                              std::uint32_t members) {
+  program::Program program;
+  program.name = "collective";
+  program.streams.push_back({"communication", program::StreamKind::kCommunication});
+  program.slots.push_back({"all", program::SlotKind::kGroup});
+  program.collectives.push_back(detail_of(request));
+  for (const Bytes bytes : sizes) {
+    program::Operation op;
+    op.kind = program::OpKind::kCollective;
+    op.dtype = request.dtype;
+    op.bytes = bytes.count();
+    op.target = 0;
+    op.detail = 0;
+    program.operations.push_back(op);
+  }
+  program::Programs programs;
+  programs.ranks = members;
   programs.programs.push_back(std::move(program));
   programs.groups.push_back(program::Group::strided(0, {{1, members}}));
   programs.group_names.emplace_back("all");
   programs.program_of.assign(members, 0);
   programs.slot_values.assign(members, {0});
   return programs;
+}
+
+/// Times of a sequence by its operations.
+std::vector<Duration> sequence_times(const Timeline& timeline, std::size_t calls) {
+  std::vector<TimePoint> ends(calls);
+  for (const Interval& interval : timeline.intervals) {
+    TimePoint& end = ends[interval.operation.index()];
+    end = std::max(end, interval.end);
+  }
+  std::vector<Duration> times;
+  TimePoint before;
+  for (const TimePoint end : ends) {
+    times.push_back(end - before);
+    before = end;
+  }
+  return times;
 }
 
 }  // namespace
@@ -44,36 +167,67 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
                                             std::span<const Bytes> sizes,
                                             std::span<const GpuId> group,
                                             collective::Form form,
-                                            std::string_view fidelity) {
+                                            std::string_view fidelity,
+                                            std::span<const OtherCollective> others) {
   const auto compute = compute::make_model("roofline");
   const collective::Lowering lowering(router);
-  Placement placement;
-  for (const GpuId gpu : group) {
-    placement.push_back(gpu);
-  }
   std::vector<CollectiveTime> times;
   if (fidelity == "analytic") {
     require_coupled(form);
+    Placement placement;
+    for (const GpuId gpu : group) {
+      placement.push_back(gpu);
+    }
     const AlonePrices prices(router, placement);
+    std::vector<Duration> alone;
+    for (const OtherCollective& other : others) {
+      alone.push_back(
+          Duration::from_ps(prices.alone_ps(lowering.lower(other.request, other.group, form).coupled)));
+    }
     for (const Bytes bytes : sizes) {
       collective::Request call = request;
       call.bytes = bytes;
       const collective::Lowered lowered = lowering.lower(call, group, form);
       times.push_back({bytes, Duration::from_ps(prices.alone_ps(lowered.coupled)), lowered.algorithm,
-                       lowered.protocol, lowered.channels});
+                       lowered.protocol, lowered.channels, alone});
     }
     return times;
   }
+  std::vector<OtherCollective> all(others.size() + 1);
+  all.front() = {request, {group.begin(), group.end()}, {}};
+  std::copy(others.begin(), others.end(), all.begin() + 1);
+  std::vector<collective::Request> calls;
   for (const Bytes bytes : sizes) {
-    collective::Request call = request;
-    call.bytes = bytes;
-    const collective::Lowered lowered = lowering.lower(call, group, form);
-    const program::Programs programs = programs_of(call, static_cast<std::uint32_t>(group.size()));
-    ExecutorOptions options;
-    options.form = form;
-    const Timeline timeline = execute(programs, placement, router, *compute, options);
+    calls.push_back(request);
+    calls.back().bytes = bytes;
+  }
+  const std::vector<collective::Lowered> lowered = lowering.lower(calls, group, form);
+  ExecutorOptions options;
+  options.form = form;
+  options.record_timeline = true;
+  std::vector<Duration> sequence;
+  if (others.empty() && form == collective::Form::kCoupled) {
+    Placement placement;
+    for (const GpuId gpu : group) {
+      placement.push_back(gpu);
+    }
+    const auto members = static_cast<std::uint32_t>(group.size());
+    sequence = sequence_times(
+        execute(sequence_of(request, sizes, members), placement, router, *compute, options), sizes.size());
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::vector<Duration> ends;
+    if (sequence.empty()) {
+      all.front().request = calls[i];
+      const Together together(all);
+      ends = together.times(execute(together.programs, together.placement, router, *compute, options));
+    } else {
+      ends.push_back(sequence[i]);
+    }
+    const Duration time = ends.front();
+    ends.erase(ends.begin());
     times.push_back(
-        {bytes, timeline.end.since_start(), lowered.algorithm, lowered.protocol, lowered.channels});
+        {sizes[i], time, lowered[i].algorithm, lowered[i].protocol, lowered[i].channels, std::move(ends)});
   }
   return times;
 }

@@ -51,13 +51,19 @@ double busbw(const CollectiveRow& row, const CollectiveSweep& sweep) {
   return algbw(row, sweep) * collective::bus_factor(sweep.kind, sweep.ranks);
 }
 
+double busbw(const OtherRow& row) {
+  return row.time_s > 0 && row.ranks > 1 ? static_cast<double>(row.bytes.count()) / row.time_s * 1e-9 *
+                                               collective::bus_factor(row.kind, row.ranks)
+                                         : 0;
+}
+
 std::string collective_table(const CollectiveSweep& sweep) {
   const std::int64_t first = sweep.rows.empty() ? 0 : sweep.rows.front().bytes.count();
   const std::int64_t last = sweep.rows.empty() ? 0 : sweep.rows.back().bytes.count();
   std::string out = fmt::format(
-      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: 0 iters: 1 agg iters: 1 "
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: 1 "
       "validation: 0 graph: 0\n#\n",
-      first, last, sweep.step);
+      first, last, sweep.step, sweep.warmup, sweep.iterations);
   out += fmt::format("# Predicted by stepcast: {} on {} ranks of {} ({})\n#\n",
                      collective::name_of(sweep.kind), sweep.ranks, sweep.cluster, sweep.accelerator);
   out +=
@@ -74,8 +80,13 @@ std::string collective_table(const CollectiveSweep& sweep) {
         fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw(row, sweep), bus);
     const bool rooted = sweep.kind == collective::Kind::kBroadcast || sweep.kind == collective::Kind::kReduce;
     out += fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes.count(), count_of(row, sweep),
-                       nccl_type(sweep.dtype), reduces(sweep.kind) ? "sum" : "none",
+                       nccl_type(sweep.dtype), reduces(sweep.kind) ? sweep.reduction : std::string("none"),
                        rooted ? static_cast<int>(sweep.root) : -1, timing, timing);
+    for (const OtherRow& other : row.others) {
+      out += fmt::format("# also {} of {} bytes on {} from {:.2f} us: {} us, busbw {:.2f} GB/s\n",
+                         collective::name_of(other.kind), other.bytes.count(), other.group,
+                         other.start_s * 1e6, time_text(other.time_s * 1e6), busbw(other));
+    }
     sum += bus;
   }
   const double mean = sweep.rows.empty() ? 0 : sum / static_cast<double>(sweep.rows.size());
@@ -99,6 +110,14 @@ std::string collective_json(const CollectiveSweep& sweep) {
                     {"algorithm", row.algorithm},
                     {"protocol", row.protocol},
                     {"channels", row.channels}});
+    for (const OtherRow& other : row.others) {
+      rows.back()["also"].push_back({{"kind", collective::name_of(other.kind)},
+                                     {"group", other.group},
+                                     {"bytes", other.bytes.count()},
+                                     {"start_us", other.start_s * 1e6},
+                                     {"time_us", other.time_s * 1e6},
+                                     {"busbw_GBps", busbw(other)}});
+    }
   }
   return out.dump(2) + "\n";
 }

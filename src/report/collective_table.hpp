@@ -10,6 +10,16 @@
 
 namespace stepcast::report {
 
+/// A collective that ran beside the timed one.
+struct OtherRow {
+  collective::Kind kind = collective::Kind::kAllReduce;
+  std::string group;  ///< as the flag says it
+  std::uint32_t ranks = 0;
+  Bytes bytes;
+  double start_s = 0;
+  double time_s = 0;
+};
+
 /// One size of a collective sweep.
 struct CollectiveRow {
   Bytes bytes;
@@ -17,6 +27,7 @@ struct CollectiveRow {
   std::string algorithm;
   std::string protocol;
   std::uint32_t channels = 0;
+  std::vector<OtherRow> others;
 };
 
 /// A sweep as nccl-tests would run it.
@@ -25,7 +36,10 @@ struct CollectiveSweep {
   DataType dtype = DataType::kFp32;
   std::uint32_t ranks = 0;
   std::uint32_t root = 0;
-  std::string step;  ///< "2(factor)" or "1048576(bytes)"
+  std::string reduction = "sum";
+  std::uint64_t iterations = 20;  ///< of the header only: a prediction needs one
+  std::uint64_t warmup = 1;       ///< of the header only
+  std::string step;               ///< "2(factor)" or "1048576(bytes)"
   std::string cluster;
   std::string accelerator;
   std::vector<CollectiveRow> rows;
@@ -35,11 +49,14 @@ struct CollectiveSweep {
 /// for one rank: nothing is moved, and the time is a launch.
 [[nodiscard]] double algbw(const CollectiveRow& row, const CollectiveSweep& sweep);
 [[nodiscard]] double busbw(const CollectiveRow& row, const CollectiveSweep& sweep);
+[[nodiscard]] double busbw(const OtherRow& row);
 
 /// The table of nccl-tests 2.x (same columns, so that existing parsers read it). In-place and
-/// out-of-place are predicted equal; nothing is verified, so #wrong is N/A.
+/// out-of-place are predicted equal; nothing is verified, so #wrong is N/A. Collectives that ran beside it
+/// follow their row as comments.
 [[nodiscard]] std::string collective_table(const CollectiveSweep& sweep);
-/// {"rows": [{bytes, time_us, algbw_GBps, busbw_GBps, inplace, algorithm, protocol, channels}]}
+/// {"rows": [{bytes, time_us, algbw_GBps, busbw_GBps, inplace, algorithm, protocol, channels,
+/// also: [{kind, group, bytes, start_us, time_us, busbw_GBps}]}]}; `also` only when there are others.
 [[nodiscard]] std::string collective_json(const CollectiveSweep& sweep);
 [[nodiscard]] std::string collective_csv(const CollectiveSweep& sweep);
 

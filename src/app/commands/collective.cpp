@@ -10,9 +10,12 @@
 #include "config/data_path.hpp"
 #include "config/quantity.hpp"
 #include "network/model.hpp"
+#include "placement/placement.hpp"
 #include "replay/collective_run.hpp"
 #include "replay/step_input.hpp"
+#include "report/collective_plot.hpp"
 #include "report/collective_table.hpp"
+#include "report/output_file.hpp"
 #include "routing/router.hpp"
 
 namespace stepcast::app {
@@ -29,6 +32,13 @@ struct CollectiveArguments {
   std::string algorithm;
   std::string protocol;
   std::uint64_t channels = 0;  // 0 = by the host kind
+  std::string reduction = "sum";
+  std::uint64_t root = 0;
+  std::uint64_t iterations = 20;
+  std::uint64_t warmup = 1;
+  std::uint64_t gpus = 0;  // 0 = not given
+  std::vector<std::string> also;
+  std::string plot;
   CommonOptions common;
 };
 
@@ -155,6 +165,83 @@ std::vector<Bytes> whole_elements(const std::vector<Bytes>& sizes,
   return whole;
 }
 
+/// KIND:GROUP:BYTES[@START], GROUP as in --ranks.
+struct Also {
+  std::string text;
+  std::string group;
+  replay::OtherCollective collective;
+};
+
+Also also_of(const std::string& text, DataType dtype) {
+  const auto refuse = [&text](const std::string& problem) {
+    throw InputError(
+        fmt::format("--also {}: {}; write KIND:GROUP:BYTES[@START], for example all_reduce:8-15:64M@10us",
+                    text, problem));
+  };
+  const std::size_t first = text.find(':');
+  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  if (second == std::string::npos) {
+    refuse("not of three parts");
+  }
+  Also also;
+  also.text = text;
+  also.group = text.substr(first + 1, second - first - 1);
+  const std::string kind = text.substr(0, first);
+  std::string bytes = text.substr(second + 1);
+  if (const std::size_t at = bytes.find('@'); at != std::string::npos) {
+    const config::Parsed<Duration> start = config::parse_duration(bytes.substr(at + 1));
+    if (!start.value || *start.value < Duration{}) {
+      refuse(fmt::format("\"{}\" is no start time", bytes.substr(at + 1)));
+    }
+    also.collective.start = *start.value;
+    bytes.resize(at);
+  }
+  const config::Parsed<Bytes> size = config::parse_nccl_size(bytes);
+  if (!size.value) {
+    refuse(fmt::format("\"{}\": {}", bytes, size.problem));
+  }
+  also.collective.request.kind = kind_of(kind);
+  also.collective.request.bytes = *size.value;
+  also.collective.request.dtype = dtype;
+  return also;
+}
+
+std::vector<GpuId> group_of(const topology::Cluster& cluster,
+                            const std::string& ranks,
+                            const std::string& flag) {
+  config::Diagnostics diagnostics;
+  const std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, flag, diagnostics);
+  diagnostics.throw_if_any();
+  std::vector<GpuId> group;
+  for (const std::uint32_t gpu : listed) {
+    if (gpu >= cluster.topology.gpu_count()) {
+      throw InputError(
+          fmt::format("{} {}: GPU {} does not exist, the cluster \"{}\" has GPUs 0 to {}; list others", flag,
+                      ranks, gpu, cluster.name, cluster.topology.gpu_count() - 1));
+    }
+    group.emplace_back(gpu);
+  }
+  return group;
+}
+
+void check_reduction(const std::string& reduction) {
+  const std::vector<std::string> known{"sum", "prod", "min", "max", "avg", "mulsum", "all"};
+  if (std::find(known.begin(), known.end(), reduction) == known.end()) {
+    throw InputError(fmt::format("-o {}: unknown reduction; {}", reduction, suggest(reduction, known)));
+  }
+}
+
+/// Ranks as --ranks, or as -g.
+std::string ranks_of(const CollectiveArguments& arguments) {
+  if (arguments.gpus == 0) {
+    return arguments.common.ranks;
+  }
+  if (!arguments.common.ranks.empty()) {
+    throw InputError("-g and --ranks both say how many ranks; leave one out");
+  }
+  return std::to_string(arguments.gpus);
+}
+
 void run(const CollectiveArguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   network::require_available(arguments.common.fidelity);
@@ -173,12 +260,40 @@ void run(const CollectiveArguments& arguments) {
   request.algorithm = arguments.algorithm;
   request.protocol = protocol_of(arguments.protocol);
   request.channels = static_cast<std::uint32_t>(arguments.channels);
+  request.root = static_cast<std::uint32_t>(arguments.root);
+  check_reduction(arguments.reduction);
+  sweep.reduction = arguments.reduction;
+  sweep.root = request.root;
+  sweep.iterations = arguments.iterations;
+  sweep.warmup = arguments.warmup;
+  std::vector<Also> also;
+  for (const std::string& text : arguments.also) {
+    also.push_back(also_of(text, sweep.dtype));
+  }
+  const std::string ranks = ranks_of(arguments);
   const bool steps = steps_wanted(arguments.common);
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
+  if (!arguments.plot.empty()) {
+    CommonOptions plot = arguments.common;
+    plot.trace = arguments.plot;  // checked like the other output
+    check_outputs(plot, {config::find_data("topologies", arguments.cluster).path});
+  }
 
-  const topology::Cluster cluster =
-      replay::load_cluster(arguments.cluster, arguments.common.settings, arguments.common.ranks);
-  const replay::RankChoice choice = replay::choose_ranks(cluster, arguments.common.ranks);
+  const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings, ranks);
+  const replay::RankChoice choice = replay::choose_ranks(cluster, ranks);
+  if (request.root >= choice.ranks) {
+    throw InputError(
+        fmt::format("-r {}: the group has ranks 0 to {}; name one of them", request.root, choice.ranks - 1));
+  }
+  std::vector<replay::OtherCollective> others;
+  for (Also& one : also) {
+    one.collective.group = group_of(cluster, one.group, "--also " + one.text + ":");
+    one.collective.request.bytes =
+        whole_elements({one.collective.request.bytes}, one.collective.request.kind, sweep.dtype,
+                       static_cast<std::uint32_t>(one.collective.group.size()))
+            .front();
+    others.push_back(one.collective);
+  }
   std::vector<GpuId> group;
   for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {
     group.emplace_back(choice.gpus.empty() ? rank : choice.gpus[rank]);
@@ -190,16 +305,29 @@ void run(const CollectiveArguments& arguments) {
   sweep.accelerator = cluster.host.accelerator.name;
   const auto times = replay::run_collectives(router, request, sizes, group,
                                              steps ? collective::Form::kSteps : collective::Form::kCoupled,
-                                             arguments.common.fidelity);
+                                             arguments.common.fidelity, others);
   for (const replay::CollectiveTime& time : times) {
-    sweep.rows.push_back({time.bytes, time.time.seconds(), time.algorithm,
-                          std::string(collective::name_of(time.protocol)), time.channels});
+    sweep.rows.push_back({time.bytes,
+                          time.time.seconds(),
+                          time.algorithm,
+                          std::string(collective::name_of(time.protocol)),
+                          time.channels,
+                          {}});
+    for (std::size_t i = 0; i < also.size(); ++i) {
+      const replay::OtherCollective& other = others[i];
+      sweep.rows.back().others.push_back({other.request.kind, also[i].group,
+                                          static_cast<std::uint32_t>(other.group.size()), other.request.bytes,
+                                          other.start.seconds(), time.others[i].seconds()});
+    }
   }
   const std::string& format = arguments.common.format;
   deliver(format == "json"  ? report::collective_json(sweep)
           : format == "csv" ? report::collective_csv(sweep)
                             : report::collective_table(sweep),
           arguments.common);
+  if (!arguments.plot.empty()) {
+    report::write_file(arguments.plot, report::collective_plot(sweep));
+  }
   if (arguments.common.profile) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
     fmt::print(stderr, "profile: {:.3f} s in all, {} sizes on {} ranks\n", elapsed.count(), sizes.size(),
@@ -224,6 +352,18 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
   command->add_option("-i,--stepbytes", arguments->step_bytes, "or add this many bytes")
       ->capture_default_str();
   command->add_option("-d,--datatype", arguments->dtype, "element type")->capture_default_str();
+  command->add_option("-o,--op", arguments->reduction, "reduction: sum|prod|min|max|avg (all cost the same)")
+      ->capture_default_str();
+  add_whole(*command, "-r,--root", arguments->root, 0, 0xffffffffU, "root of rooted collectives");
+  add_whole(*command, "-n,--iters", arguments->iterations, 1, 1'000'000'000, "iterations: one is predicted");
+  add_whole(*command, "-w,--warmup_iters", arguments->warmup, 0, 1'000'000'000,
+            "warm-up iterations: none is predicted");
+  add_whole(*command, "-g,--ngpus", arguments->gpus, 1, 0xffffffffU, "use the first N GPUs, as --ranks N");
+  command
+      ->add_option("--also", arguments->also,
+                   "run KIND:GROUP:BYTES[@START] at the same time (repeatable), GROUP as in --ranks")
+      ->allow_extra_args(false);
+  command->add_option("--plot", arguments->plot, "draw busbw over size into this SVG file");
   command->add_option("--algo", arguments->algorithm, "algorithm family or leaf (stepcast list algorithms)");
   command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");
   add_whole(*command, "--channels", arguments->channels, 1, collective::kMostChannels,

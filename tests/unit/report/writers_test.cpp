@@ -148,7 +148,7 @@ TEST_CASE("the collective table has the columns of nccl-tests") {
   sweep.cluster = "c";
   sweep.accelerator = "a";
   // 1 GiB in 5 ms: algbw 214.75 GB/s; all-reduce on 8 ranks: x 2 x 7/8 = 375.81 GB/s.
-  sweep.rows.push_back({Bytes(1073741824), 0.005, "ring_all_reduce", "Simple", 24});
+  sweep.rows.push_back({Bytes(1073741824), 0.005, "ring_all_reduce", "Simple", 24, {}});
   std::istringstream lines(report::collective_table(sweep));
   std::string line;
   while (std::getline(lines, line) && line[0] == '#') {
@@ -218,7 +218,7 @@ TEST_CASE("the schema of measured rows is JSON") {
 TEST_CASE("one rank moves nothing, so it has no bandwidth") {
   report::CollectiveSweep sweep;
   sweep.ranks = 1;
-  sweep.rows.push_back({Bytes(1 << 30), 7e-6, "ring_all_reduce", "LL", 1});
+  sweep.rows.push_back({Bytes(1 << 30), 7e-6, "ring_all_reduce", "LL", 1, {}});
   CHECK(report::algbw(sweep.rows.front(), sweep) == 0);
   CHECK(report::busbw(sweep.rows.front(), sweep) == 0);
   sweep.ranks = 2;  // 2^30 bytes in 7 us
