@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
 #include "collective/collective.hpp"
+#include "collective/schedule_file.hpp"
 #include "config/data_path.hpp"
 #include "program/native_format.hpp"
 #include "replay/step_input.hpp"
@@ -42,6 +43,11 @@ void dump_schedule(const DumpArguments& arguments) {
     throw InputError(fmt::format("--root {}: not one of {} members; give 0 to {}, or more --members",
                                  arguments.root, arguments.members, arguments.members - 1));
   }
+  if (arguments.algorithm.find_first_of("./") != std::string::npos) {  // no algorithm is named like a path
+    check_outputs(arguments.common, {arguments.algorithm});
+    deliver(report::schedule_json(collective::load_schedule(arguments.algorithm).schedule), arguments.common);
+    return;
+  }
   check_outputs(arguments.common, {});
   std::vector<std::string> names;
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
@@ -77,7 +83,10 @@ void add_dump(CLI::App& app, int& /*exit_code*/) {
   add_file_options(*program, arguments->common);
   program->callback([arguments]() { dump_program(*arguments); });
   CLI::App* schedule = dump->add_subcommand("schedule", "steps of a collective algorithm");
-  schedule->add_option("algorithm", arguments->algorithm, "as in stepcast list algorithms")->required();
+  schedule
+      ->add_option("algorithm", arguments->algorithm,
+                   "as in stepcast list algorithms, or a file: MSCCL XML or this JSON, which is checked")
+      ->required();
   add_whole(*schedule, "--members", arguments->members, 1, kMostMembers, "ranks");
   add_whole(*schedule, "--channels", arguments->channels, 1, collective::kMostChannels, "channels");
   add_whole(*schedule, "--root", arguments->root, 0, kMostMembers - 1, "root of a rooted operation");
