@@ -125,6 +125,14 @@ ScheduleFile read_schedule(const std::string& text, const std::string& name) {
         fmt::format("{}: the file is empty; give MSCCL XML or the JSON of stepcast dump schedule", name));
   }
   ScheduleFile file = looks_like_xml(text) ? read_msccl(text, name) : read_json(text, name);
+  // The checker follows every chunk of every member's buffers as a count per contributor.
+  constexpr double kMostCounts = 1.5e8;
+  const double members = file.schedule.members;
+  if (members * members * std::max(file.schedule.chunks, 1U) > kMostCounts) {
+    throw UnsupportedError(fmt::format(
+        "{}: {} chunks on {} members are too many to be checked; cut the buffer into fewer chunks", name,
+        file.schedule.chunks, file.schedule.members));
+  }
   const CheckResult checked = check(file.schedule);
   if (!checked.ok) {
     throw InputError(fmt::format("{}: the schedule is no {}: {}; mend the step list", name,
