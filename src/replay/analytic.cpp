@@ -374,7 +374,68 @@ struct AnalyticModel::State {
     return step;
   }
 
+  /// Long steps are explained by two shorter ones that lie a whole number of rounds before: in the steady
+  /// state every round adds the same. Their ends must lead to the end that was priced, else longer ones are taken.
   Timeline explain(const workload::Job& job) {
+    const std::uint64_t batches = workload::micro_batches(job);
+    const std::uint64_t round = job.plan.pp;
+    for (std::uint64_t shorter = std::max<std::uint64_t>(kExplained, 8 * round); 2 * shorter < batches; shorter *= 2) {
+      const std::uint64_t first = shorter + (batches - shorter) % round;
+      std::optional<Timeline> found = extend(job, first, round);
+      if (found) {
+        return *std::move(found);
+      }
+    }
+    return explain_all(job);
+  }
+
+  static workload::Job with_micro_batches(workload::Job job, std::uint64_t count) {
+    job.global_batch = job.global_batch / workload::micro_batches(job) * count;
+    return job;
+  }
+
+  /// The timeline of `job` from those of `first` and `first + round` micro-batches, when they grow evenly.
+  std::optional<Timeline> extend(const workload::Job& job, std::uint64_t first, std::uint64_t round) {
+    const AnalyticStep step = price(job, plan(job, nullptr));
+    Timeline timeline = explain_all(with_micro_batches(job, first));
+    const Timeline next = explain_all(with_micro_batches(job, first + round));
+    const auto rounds = static_cast<std::int64_t>((workload::micro_batches(job) - first) / round);
+    bool even = timeline.last_class == next.last_class && timeline.last_class == ClassId{step.last_stage};
+    const auto grow = [&](std::int64_t& now, std::int64_t then) {
+      even = even && then >= now;
+      now += (then - now) * rounds;
+    };
+    const auto grow_time = [&](Duration& now, Duration then) {
+      std::int64_t ps = now.ps();
+      grow(ps, then.ps());
+      now = Duration::from_ps(ps);
+    };
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      grow_time(timeline.breakdown[i], next.breakdown[i]);
+    }
+    for (std::size_t i = 0; i < kPathParts; ++i) {
+      grow_time(timeline.critical_path[i], next.critical_path[i]);
+    }
+    for (std::uint32_t stage = 0; stage < job.plan.pp; ++stage) {
+      grow_time(timeline.busy[ClassId{stage}], next.busy[ClassId{stage}]);
+      Duration end = timeline.finish[ClassId{stage}].since_start();
+      grow_time(end, next.finish[ClassId{stage}].since_start());
+      even = even && end == step.finish[stage];
+      timeline.finish[ClassId{stage}] = TimePoint::from_start(end);
+    }
+    if (!even) {
+      return std::nullopt;
+    }
+    timeline.end = TimePoint::from_start(step.step);
+    timeline.operations += (next.operations - timeline.operations) * static_cast<std::uint64_t>(rounds);
+    timeline.fingerprint = mix(mix(timeline.fingerprint, next.fingerprint), static_cast<std::uint64_t>(rounds));
+    timeline.tiers.clear();
+    std::vector<std::unique_ptr<PricedPiece>> pieces;
+    add_traffic(job, plan(job, &pieces), timeline);
+    return timeline;
+  }
+
+  Timeline explain_all(const workload::Job& job) {
     std::vector<std::unique_ptr<PricedPiece>> pieces;  // with their programs, which the kept ones lack
     const PricedPlan priced = plan(job, &pieces);
     const AnalyticStep step = price(job, priced);
@@ -402,6 +463,7 @@ struct AnalyticModel::State {
     timeline.operations = engine.operations();
     timeline.ranks = grid.ranks();
     timeline.classes = job.plan.pp;
+    timeline.audit = "one class per stage";
     return timeline;
   }
 
@@ -439,6 +501,8 @@ struct AnalyticModel::State {
     PriceSet data = kNoSet;
     double speed = 1;
   };
+
+  static constexpr std::uint64_t kExplained = 128;  ///< micro-batches of a step that is walked as it is
 
   std::uint64_t intern(const JobKey& key) { return jobs_.try_emplace(key, jobs_.size()).first->second; }
 
@@ -672,7 +736,8 @@ struct AnalyticModel::State {
         tier.utilisation =
             std::max(tier.utilisation, traffic.bytes[index] / (resources[index].bytes_per_second * seconds));
       }
-      tier.peak = std::max(tier.peak, traffic.peak[index]);
+      // Alone, an operation loads a link by its mean over the step at least.
+      tier.peak = std::max({tier.peak, traffic.peak[index], std::min(tier.utilisation, 1.0)});
     }
   }
 

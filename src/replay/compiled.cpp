@@ -1,6 +1,7 @@
 #include "replay/compiled.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include <fmt/format.h>
@@ -191,6 +192,9 @@ class Compiler {
         parts[cost] = work.by_class[cost].ps();  // PathPart starts with the cost classes, in their order
       }
       compiled.duration_ps = work.alone.ps();
+      // Parts are rounded one by one; the largest takes the difference, so that they sum to the whole.
+      auto largest = std::max_element(parts.begin(), parts.end());
+      *largest += compiled.duration_ps - std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
     }
     compiled.work = static_cast<std::uint32_t>(out_.works.size());
     out_.works.push_back(parts);

@@ -226,6 +226,11 @@ Run predict(const topology::Cluster& cluster,
   result.training = training_figures(job, cluster.host.accelerator, ranks, result.step_time_s);
   result.memory = memory_figures(job, cluster.host.accelerator);
   fill_job_inputs(result, job);
+  if (options.form == collective::Form::kSteps) {
+    result.uncertainty = {0, "not validated: no measured step was predicted with collectives step by step"};
+  } else if (!result.memory->fits) {
+    result.uncertainty = {0, "not validated: the job does not fit into memory"};
+  }
   if (result.memory->fits && result.memory->peak > kMemoryPressure * result.memory->capacity) {
     result.notes.push_back(
         fmt::format("memory is {:.0f} % full: allocator retries can cost 10-28 % there and are not modelled",

@@ -77,6 +77,7 @@ Simulation::Simulation(const program::Programs& programs,
     classes_.push_back(state);
     gpu_of_.push_back(placement[rank]);
   }
+  check_transfers();
   const auto& faults = router.cluster().faults;
   fault_active_.assign(faults.size(), false);
   for (std::uint32_t fault = 0; fault < faults.size(); ++fault) {
@@ -84,6 +85,32 @@ Simulation::Simulation(const program::Programs& programs,
     if (faults[fault].until != TimePoint::never()) {
       queue_.schedule(faults[fault].until, Priority::kCapacity, kFault, fault, 0, fault, 0);
     }
+  }
+}
+
+/// Refuses collectives that would be played step by step in more transfers than a run can bear.
+void Simulation::check_transfers() const {
+  constexpr double kMostTransfers = 4e6;
+  double transfers = 0;
+  for (std::uint32_t cls = 0; cls < classes_.size(); ++cls) {
+    const std::uint32_t index = classes_[cls].program;
+    const std::vector<std::uint64_t> counts = program::execution_counts(programs_.programs[index]);
+    for (std::size_t op = 0; op < counts.size(); ++op) {
+      const std::uint32_t dense = wiring_.endpoint_index[index][op];
+      const std::uint32_t plan =
+          dense == kNone ? kNone : wiring_.exchanges[wiring_.endpoints[cls][dense].exchange].plan;
+      if (plan != kNone) {  // each member of a site counts its own transfers
+        const std::uint32_t member = wiring_.endpoints[cls][dense].member;
+        transfers += 0.5 * static_cast<double>(counts[op]) *
+                     static_cast<double>(wiring_.plans[plan].of_member[member].size());
+      }
+    }
+  }
+  if (transfers > kMostTransfers) {
+    throw UnsupportedError(fmt::format(
+        "the collectives of this step would be {:.3g} transfers when played step by step, more than {:.0e}; use "
+        "--lowering coupled, or fewer micro-batches, layers or ranks",
+        transfers, kMostTransfers));
   }
 }
 

@@ -119,6 +119,7 @@ class Simulation {
 
   void phase(std::string_view name) const;
   void check_memory() const;
+  void check_transfers() const;
 
   // Streams (simulation.cpp).
   void advance(std::uint32_t stream);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <optional>
 
 #include <fmt/format.h>
@@ -302,8 +303,6 @@ class Resolver {
       program::add_unsupported(diagnostics, program, operation,
                                fmt::format("{}: {}", program::describe(program, operation), error.what()),
                                "");
-    } catch (const InputError& error) {
-      program::add_finding(diagnostics, program, operation, error.what(), "");
     }
     diagnostics.throw_if_any();
   }
@@ -399,7 +398,7 @@ class Resolver {
       const CallSpec& wish = out_.specs[spec];
       Call call = new_call(spec);
       if (call.fixed_ps < 0 && wish.kind == OpKind::kStorage) {
-        check_storage(member.rank, wish.target);
+        check_storage(index, member.rank, wish.target);
         fill(index, call, lowering_.lower_storage(wish.request.bytes, here, wish.target, wish.write).coupled);
       } else if (call.fixed_ps < 0) {
         const GpuId there = placement_[RankId{member.role}];
@@ -416,12 +415,22 @@ class Resolver {
     }
   }
 
-  void check_storage(std::uint32_t rank, std::uint32_t system) const {
+  /// An InputError at the operation that asks for the site.
+  [[noreturn]] void refuse(std::uint32_t site, const std::string& problem, std::string_view remedy) const {
+    config::Diagnostics diagnostics;
+    program::add_finding(diagnostics, programs_.programs[asked_by_[site].first], asked_by_[site].second, problem,
+                         remedy);
+    diagnostics.throw_if_any();
+    STEPCAST_CHECK(false, "a finding that is none: {}", problem);
+    std::abort();
+  }
+
+  void check_storage(std::uint32_t site, std::uint32_t rank, std::uint32_t system) const {
     if (system >= router_.cluster().storage.size()) {
-      throw InputError(
-          fmt::format("rank {} uses storage system {} (counted from 0) but the cluster \"{}\" has {} of "
-                      "them; add \"storage\" to the cluster file",
-                      rank, system, router_.cluster().name, router_.cluster().storage.size()));
+      refuse(site,
+             fmt::format("rank {} uses storage system {} (counted from 0) but the cluster \"{}\" has {} of them", rank,
+                         system, router_.cluster().name, router_.cluster().storage.size()),
+             "add \"storage\" to the cluster file");
     }
   }
 

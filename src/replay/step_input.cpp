@@ -50,7 +50,9 @@ Setting split(const std::string& text) {
   return setting;
 }
 
-void apply(const std::vector<std::string>& settings, config::Document& cluster, config::Document* job) {
+/// True when a setting changes the cluster in more than its number of hosts.
+bool apply(const std::vector<std::string>& settings, config::Document& cluster, config::Document* job) {
+  bool changed = false;
   for (const std::string& text : settings) {
     const Setting setting = split(text);
     if (job != nullptr && contains(job_keys(), setting.first_key)) {
@@ -62,6 +64,7 @@ void apply(const std::vector<std::string>& settings, config::Document& cluster, 
                     fmt::format("{{\"base\": \"{}\"}}", host.text()));  // a named host becomes one to change
       }
       cluster.set(setting.pointer, setting.value);
+      changed = changed || setting.first_key != "hosts";
     } else {
       std::vector<std::string> known = cluster_keys();
       if (job != nullptr) {
@@ -71,6 +74,7 @@ void apply(const std::vector<std::string>& settings, config::Document& cluster, 
                                    suggest(setting.first_key, known)));
     }
   }
+  return changed;
 }
 
 [[noreturn]] void refuse_ranks(const std::string& ranks,
@@ -131,7 +135,12 @@ RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ran
   return choice;
 }
 
-Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job& job) {
+Uncertainty step_uncertainty(const StepInput& input) {
+  const std::string& accelerator = input.cluster.host.accelerator.name;
+  const workload::Job& job = input.job;
+  if (!input.cluster.faults.empty() || input.cluster_changed) {
+    return {0, "not validated: no measured step of a cluster with faults or changed hardware"};
+  }
   config::Diagnostics diagnostics;
   const std::string shown = "validation/bands.json";
   const config::Document document =
@@ -140,13 +149,17 @@ Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job
   root.allow_only({"schema_version", "bands"});
   Uncertainty found{0, fmt::format("not validated: no measured step of this kind on {} yet", accelerator)};
   for (const config::Node& band : root.require("bands").items()) {
-    band.allow_only({"accelerator", "attention", "most_replicas", "relative", "basis"});
+    band.allow_only({"accelerator", "attention", "most_replicas", "schedules", "relative", "basis"});
     const std::vector<std::string> kinds{"unfused", "flash"};
     const bool attention =
         band.require("attention").one_of(kinds) == (job.attention == workload::Attention::kFlash ? 1U : 0U);
     const bool replicas = job.plan.dp <= band.require("most_replicas").integer(1, 1'000'000'000);
+    bool schedule = false;
+    for (const config::Node& name : band.require("schedules").items()) {
+      schedule = name.text() == job.plan.schedule || schedule;
+    }
     const double relative = band.require("relative").number(0, 1);
-    if (band.require("accelerator").text() == accelerator && attention && replicas) {
+    if (band.require("accelerator").text() == accelerator && attention && replicas && schedule) {
       found = {relative, band.require("basis").text()};
     }
   }
@@ -160,7 +173,7 @@ topology::Cluster load_cluster(const std::string& name,
   config::Diagnostics diagnostics;
   const config::DataFile file = config::find_data("topologies", name);
   config::Document document = config::Document::load(file.path, diagnostics, file.shown);
-  apply(settings, document, nullptr);
+  static_cast<void>(apply(settings, document, nullptr));
   const hardware::Catalog catalog = hardware::Catalog::shipped();
   check_ranks_early(ranks, document, catalog);
   return topology::read_cluster(document, catalog, diagnostics);
@@ -177,7 +190,7 @@ StepInput load_step_input(const std::string& cluster_name,
   config::Document cluster_document =
       config::Document::load(cluster_file.path, cluster_diagnostics, cluster_file.shown);
   config::Document job_document = config::Document::load(job_file.path, job_diagnostics, job_file.shown);
-  apply(settings, cluster_document, &job_document);
+  const bool changed = apply(settings, cluster_document, &job_document);
 
   const hardware::Catalog catalog = hardware::Catalog::shipped();
   check_ranks_early(ranks, cluster_document, catalog);
@@ -201,7 +214,7 @@ StepInput load_step_input(const std::string& cluster_name,
   }
   RankChoice choice = choose_ranks(*cluster, ranks);
   workload::resolve(job, choice.ranks, job_document, job_diagnostics);
-  return {std::move(*cluster), std::move(job), choice.ranks, std::move(choice.gpus)};
+  return {std::move(*cluster), std::move(job), choice.ranks, std::move(choice.gpus), changed};
 }
 
 }  // namespace stepcast::replay

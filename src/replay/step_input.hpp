@@ -16,6 +16,7 @@ struct StepInput {
   workload::Job job;
   std::uint32_t ranks = 0;
   std::vector<std::uint32_t> gpus;  ///< by rank; empty = packed from GPU 0
+  bool cluster_changed = false;     ///< by --set, in more than its number of hosts
 };
 
 /// Loads both files (shipped names or paths). `settings` are `--set` texts "/pointer=value": the
@@ -28,8 +29,9 @@ struct StepInput {
                                         const std::string& ranks);
 
 /// How far a predicted step may be off: from validation/bands.json, which lists what kinds of steps
-/// have validated rows. For others `relative` is 0 and the basis says so. REQUIRES: a resolved job.
-[[nodiscard]] Uncertainty step_uncertainty(const std::string& accelerator, const workload::Job& job);
+/// have validated rows. For others, and for clusters with faults or changed by --set, `relative` is 0 and the
+/// basis says so. REQUIRES: a resolved job.
+[[nodiscard]] Uncertainty step_uncertainty(const StepInput& input);
 
 /// Loads a cluster alone; every setting must be one of its own. A `--ranks` text that asks for more GPUs than
 /// there are is refused before the fabric is built.

@@ -272,6 +272,8 @@ void run(const CollectiveArguments& arguments) {
   }
   const std::string ranks = ranks_of(arguments);
   const bool steps = steps_wanted(arguments.common);
+  static_cast<void>(fold_wanted(arguments.common));
+  static_cast<void>(steady_state_wanted(arguments.common));
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
   if (!arguments.plot.empty()) {
     CommonOptions plot = arguments.common;

@@ -26,8 +26,8 @@ void run(const PredictArguments& arguments) {
   replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
                                                     arguments.common.settings, arguments.common.ranks);
   replay::PredictOptions options = report.predict_options();
+  options.uncertainty = replay::step_uncertainty(input);
   options.gpus = std::move(input.gpus);
-  options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name, input.job);
   options.observer = &progress;
   progress.phase("programs");
   const replay::Run run = replay::predict(input.cluster, input.job, input.ranks, options);

@@ -106,7 +106,7 @@ void add_link(const BuildContext& context,
   const config::Node latency = node.require("latency");
   const config::Node tier = node.get("tier");
   Link link = switch_link(context.host, capacity, read_link_latency(latency),
-                          draft.tier(tier.present() ? tier.text() : std::string("link")));
+                          draft.tier(tier.present() ? tier.name() : std::string("link")));
   if (const config::Node effective = node.get("effective"); effective.present()) {
     link.effective = effective.bandwidth();
     if (link.effective > capacity) {

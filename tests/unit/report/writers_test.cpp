@@ -23,7 +23,7 @@ namespace {
 replay::Result small_step() {
   replay::StepInput input = replay::load_step_input("dgx-a100-64", "megatron-22b", {}, "8");
   replay::PredictOptions options;
-  options.uncertainty = replay::step_uncertainty(input.cluster.host.accelerator.name, input.job);
+  options.uncertainty = replay::step_uncertainty(input);
   return replay::predict(input.cluster, input.job, input.ranks, options).result;
 }
 
