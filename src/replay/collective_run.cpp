@@ -51,6 +51,7 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
   for (const GpuId gpu : group) {
     placement.push_back(gpu);
   }
+  router.prepare(group);
   std::vector<CollectiveTime> times;
   if (fidelity == "analytic") {
     require_coupled(form);
