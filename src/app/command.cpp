@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "base/suggestion.hpp"
 #include "config/node.hpp"
 #include "network/model.hpp"
@@ -97,6 +98,11 @@ void add_output_options(CLI::App& command, CommonOptions& options, const std::st
   command.add_flag("--quiet", options.quiet, "print nothing but errors (the exit code and --output remain)");
 }
 
+void add_threads(CLI::App& command, CommonOptions& options) {
+  add_whole(command, "--threads", options.threads, 1, 1'000'000,
+            "threads for independent work (default: all cores; same results)");
+}
+
 void add_run_options(CLI::App& command, CommonOptions& options) {
   command
       .add_option("--set", options.settings,
@@ -124,6 +130,7 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       ->capture_default_str();
   add_whole(command, "--seed", options.seed, 0, std::numeric_limits<std::uint64_t>::max(),
             "seed of hashed routing");
+  add_threads(command, options);
   command.add_flag("--profile", options.profile, "say on standard error where our own time went");
 }
 
@@ -202,6 +209,7 @@ StepReport::StepReport(const CommonOptions& options)
       writer_(report::find_result_writer(options.format)),
       begin_(std::chrono::steady_clock::now()) {
   network::require_available(options.fidelity);
+  set_thread_count(options.threads);
   static_cast<void>(steps_wanted(options));
   if (options.trace_ranks.empty()) {
     return;

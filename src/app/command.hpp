@@ -24,6 +24,7 @@ struct CommonOptions {
   std::string fold = "auto";
   std::string steady_state = "auto";
   std::uint64_t seed = 0;
+  std::uint64_t threads = 0;  ///< 0 = all cores
   std::string trace;
   std::string trace_ranks;
   std::string format = "text";
@@ -43,7 +44,9 @@ void add_whole(CLI::App& command,
 
 /// Adds --format --output --quiet to a command; `formats` is shown in the help.
 void add_output_options(CLI::App& command, CommonOptions& options, const std::string& formats);
-/// Adds --set --ranks --fidelity --routing --lowering --fold --steady-state --seed --profile.
+/// Adds --threads to a command.
+void add_threads(CLI::App& command, CommonOptions& options);
+/// Adds --set --ranks --fidelity --routing --lowering --fold --steady-state --seed --threads --profile.
 void add_run_options(CLI::App& command, CommonOptions& options);
 /// Adds --trace --trace-ranks.
 void add_trace_options(CLI::App& command, CommonOptions& options);

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "calibration/fit.hpp"
 #include "calibration/suite.hpp"
 #include "hardware/catalog.hpp"
@@ -54,25 +54,14 @@ void run(Task& task, const Suite& suite) {
 
 /// Runs all tasks side by side; the error of the first failing row (in row order) is thrown.
 void run_all(std::vector<Task>& tasks, const Suite& suite, int threads) {
-  std::vector<std::exception_ptr> errors(tasks.size());
-  const int useful = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), tasks.size()));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(useful)
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
+  parallel_for(tasks.size(), threads, [&](std::size_t i) {
     try {
       run(tasks[i], suite);
     } catch (const InputError& error) {
-      errors[i] = std::make_exception_ptr(
-          InputError(fmt::format("{}: row \"{}\" cannot be predicted: {}",
-                                 config::place_text(tasks[i].row->place), tasks[i].row->id, error.what())));
-    } catch (...) {
-      errors[i] = std::current_exception();
+      throw InputError(fmt::format("{}: row \"{}\" cannot be predicted: {}",
+                                   config::place_text(tasks[i].row->place), tasks[i].row->id, error.what()));
     }
-  }
-  for (const std::exception_ptr& error : errors) {
-    if (error) {
-      std::rethrow_exception(error);
-    }
-  }
+  });
 }
 
 /// The largest rows first keeps both threads busy to the end; the results stay in row order.

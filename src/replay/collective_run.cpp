@@ -171,6 +171,7 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
                                             std::span<const OtherCollective> others) {
   const auto compute = compute::make_model("roofline");
   const collective::Lowering lowering(router);
+  router.prepare(group);
   std::vector<CollectiveTime> times;
   if (fidelity == "analytic") {
     require_coupled(form);

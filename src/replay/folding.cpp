@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/fingerprint.hpp"
+#include "base/parallel.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -260,8 +261,17 @@ Partition audited(const Sites& sites, Partition partition, Colours colours) {
 }  // namespace
 
 AuditFindings audit(const Sites& sites, const Partition& partition) {
-  return {strange_ranks(sites, partition), strange_sites(sites, partition),
-          strange_resources(sites, partition)};
+  AuditFindings findings;
+  constexpr std::size_t kWorthThreads = 100'000;  // ties: some milliseconds
+  const bool large = sites.members.size() + sites.edges.size() >= kWorthThreads;
+  parallel_for(3, large ? thread_count() : 1, [&](std::size_t part) {
+    switch (part) {
+      case 0: findings.ranks = strange_ranks(sites, partition); break;
+      case 1: findings.sites = strange_sites(sites, partition); break;
+      default: findings.resources = strange_resources(sites, partition); break;
+    }
+  });
+  return findings;
 }
 
 Partition fold(const Sites& sites) {

@@ -205,7 +205,9 @@ Run run_analytic(const topology::Cluster& cluster,
   const routing::Router router(cluster, options.routing, options.seed);
   const auto compute = compute::make_model(options.compute_model);
   fill_common(run.result, cluster, options);
-  predict_analytic(router, *compute, place(cluster, ranks, options), job, options, run.result);
+  const Placement placement = place(cluster, ranks, options);
+  router.prepare({placement.begin(), placement.end()});
+  predict_analytic(router, *compute, placement, job, options, run.result);
   return run;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "program/findings.hpp"
 
 namespace stepcast::replay {
@@ -102,6 +103,7 @@ class Resolver {
     for (std::uint32_t rank = 0; rank < programs_.ranks; ++rank) {
       read_rank(rank);
     }
+    prepare_routes();
     for (std::uint32_t site = 0; site < out_.sites.size(); ++site) {
       // Not in the order of discovery, which depends on rank numbers.
       std::sort(calls_[site].begin(), calls_[site].end());
@@ -291,6 +293,33 @@ class Resolver {
   }
 
   // What each costs.
+
+  /// Tells the router which GPUs have peers in other hosts, so that it can search side by side.
+  void prepare_routes() const {
+    if (thread_count() < 2) {
+      return;
+    }
+    std::vector<bool> reached(router_.topology().gpu_count(), false);
+    const auto host_of = [this](const Member& member) {
+      return router_.topology().host_of(placement_[RankId{member.rank}]);
+    };
+    for (const Site& site : out_.sites) {
+      const auto members = out_.members_of(site);
+      if (std::any_of(members.begin(), members.end(),
+                      [&](const Member& member) { return host_of(member) != host_of(members.front()); })) {
+        for (const Member& member : members) {
+          reached[placement_[RankId{member.rank}].index()] = true;
+        }
+      }
+    }
+    std::vector<GpuId> gpus;
+    for (std::uint32_t gpu = 0; gpu < reached.size(); ++gpu) {
+      if (reached[gpu]) {
+        gpus.emplace_back(gpu);
+      }
+    }
+    router_.prepare(gpus);
+  }
 
   /// What prices a site knows no places: errors get that of the first operation that goes there.
   void price_with_place(std::uint32_t site) {

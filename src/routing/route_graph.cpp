@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/fingerprint.hpp"
+#include "base/parallel.hpp"
 
 namespace stepcast::routing {
 
@@ -372,18 +373,35 @@ const RouteGraph::Distances& RouteGraph::distances(std::uint32_t destination, st
   return known;
 }
 
-RouteGraph::Target RouteGraph::target(std::uint32_t destination, std::uint32_t scope) const {
-  Target target{.destination = destination, .network = scope == network_scope_};
-  if (target.network) {
-    // A NIC on one leaf shares the leaf's distances with its neighbours.
-    const std::span<const Arc> before = backward_[1].of(destination);
-    if (before.size() == 1 && classes_[destination].scope == kNoScope) {
-      target.tail = before.front().cost;
-      target.distances = &distances(before.front().other, scope);
-      return target;
+std::uint32_t RouteGraph::network_root(std::uint32_t destination) const {
+  // A NIC on one leaf shares the leaf's distances with its neighbours.
+  const std::span<const Arc> before = backward_[1].of(destination);
+  const bool shared = before.size() == 1 && classes_[destination].scope == kNoScope;
+  return shared ? before.front().other : destination;
+}
+
+void RouteGraph::prepare(std::span<const NodeId> destinations) const {
+  std::vector<std::uint32_t> roots;
+  for (const NodeId node : destinations) {
+    const std::uint32_t root = network_root(class_of_[node.index()]);
+    if (network_distances_[root].empty()) {
+      roots.push_back(root);
     }
   }
-  target.distances = &distances(destination, scope);
+  std::sort(roots.begin(), roots.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+  constexpr std::uint64_t kWorthThreads = 200'000;  // distances: some milliseconds
+  if (std::uint64_t{scope_size_[network_scope_]} * roots.size() >= kWorthThreads) {
+    parallel_for(roots.size(), thread_count(),
+                 [&](std::size_t i) { static_cast<void>(distances(roots[i], network_scope_)); });
+  }
+}
+
+RouteGraph::Target RouteGraph::target(std::uint32_t destination, std::uint32_t scope) const {
+  Target target{.destination = destination, .network = scope == network_scope_};
+  const std::uint32_t root = target.network ? network_root(destination) : destination;
+  target.tail = root == destination ? 0 : backward_[1].of(destination).front().cost;
+  target.distances = &distances(root, scope);
   return target;
 }
 

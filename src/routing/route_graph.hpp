@@ -36,6 +36,9 @@ class RouteGraph {
   [[nodiscard]] std::vector<Resource> resources() const;
   [[nodiscard]] ResourceId resource_of(LinkId link) const { return trunk_of_link_[link.index()]; }
 
+  /// Searches side by side for the network distances to the nodes that have not been asked for yet.
+  void prepare(std::span<const NodeId> destinations) const;
+
   /// Shares over all shortest paths, as exact fractions; nothing when there is no path. Neighbours of
   /// different classes share by their number of links, trunks to one class by nameplate capacity.
   /// Throws UnsupportedError when a share does not fit 32 bits.
@@ -99,6 +102,8 @@ class RouteGraph {
   void number_scopes();
   void make_adjacency();
 
+  /// The class whose distances serve a destination in the network: its one switch, or itself.
+  [[nodiscard]] std::uint32_t network_root(std::uint32_t destination) const;
   [[nodiscard]] Target target(std::uint32_t destination, std::uint32_t scope) const;
   [[nodiscard]] const Distances& distances(std::uint32_t destination, std::uint32_t scope) const;
   /// Calls visit(trunk, distance) for every usable trunk towards the target, ordered by class of its

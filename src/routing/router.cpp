@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/fingerprint.hpp"
+#include "base/parallel.hpp"
 #include "base/suggestion.hpp"
 
 namespace stepcast::routing {
@@ -233,6 +234,18 @@ std::string_view Router::policy() const {
 }
 std::span<const Resource> Router::resources() const {
   return state_->resources;
+}
+
+void Router::prepare(std::span<const GpuId> destinations) const {
+  if (thread_count() < 2) {
+    return;
+  }
+  std::vector<NodeId> nodes;
+  for (const GpuId gpu : destinations) {
+    const std::vector<NodeId> ends = state_->ends_of(gpu);
+    nodes.insert(nodes.end(), ends.begin(), ends.end());
+  }
+  state_->policy->prepare(nodes);
 }
 
 const Path& Router::between(GpuId from, GpuId to, std::uint64_t flow) const {

@@ -50,6 +50,8 @@ class Policy {
   [[nodiscard]] virtual std::vector<Resource> resources() const = 0;
   /// The resource that a link belongs to.
   [[nodiscard]] virtual ResourceId resource_of(LinkId link) const = 0;
+  /// Finds side by side what paths over the network to these nodes need; path() then only looks it up.
+  virtual void prepare(std::span<const NodeId> destinations) const = 0;
   /// Path between two different nodes by the policy, or nothing when there is none. Only switches
   /// forward. `flow` distinguishes flows of the same pair (hash input).
   [[nodiscard]] virtual std::optional<Path> path(NodeId from,
@@ -89,6 +91,10 @@ class Router {
 
   /// Capacities of the fabric, then two per storage system (its read and write rate).
   [[nodiscard]] std::span<const Resource> resources() const;
+
+  /// Says that paths over the network to these GPUs will be asked for, so that the searches can run on all
+  /// threads (base/parallel.hpp). Changes no path; does nothing with one thread.
+  void prepare(std::span<const GpuId> destinations) const;
 
   /// Empty for from == to. Throws InputError, at the fabric, when no path of switches joins them.
   [[nodiscard]] const Path& between(GpuId from, GpuId to, std::uint64_t flow = 0) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -28,6 +29,21 @@ void attach_nic(const BuildContext& context,
                 NodeId leaf,
                 std::uint32_t route_key,
                 Topology::Draft& draft);
+
+/// How far a draft was filled before a part of it was added.
+struct DraftSize {
+  std::size_t nodes = 0;
+  std::size_t links = 0;
+  std::size_t gpus = 0;
+  std::size_t tiers = 0;
+};
+[[nodiscard]] DraftSize size_of(const Topology::Draft& draft);
+
+/// Puts what was added after `from` into an order of its own, so that the order of a file shows nowhere:
+/// nodes by host, kind, tier, index and name (numbers in names as numbers), cables by their ends and then
+/// from the slowest, tiers as the cables name them. REQUIRES: the links came by add_cable; `gpu_nics` has an
+/// entry for every GPU.
+void order_draft(const DraftSize& from, Topology::Draft& draft);
 
 /// A link between switches: payload rate = capacity x the NIC's payload share (same protocol).
 [[nodiscard]] Link switch_link(const hardware::HostKind& kind,

@@ -6,6 +6,7 @@
 
 #include "app/command.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "base/suggestion.hpp"
 #include "config/data_path.hpp"
 #include "config/quantity.hpp"
@@ -245,6 +246,7 @@ std::string ranks_of(const CollectiveArguments& arguments) {
 void run(const CollectiveArguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   network::require_available(arguments.common.fidelity);
+  set_thread_count(arguments.common.threads);
   const std::vector<std::string> formats{"text", "json", "csv"};
   if (std::find(formats.begin(), formats.end(), arguments.common.format) == formats.end()) {
     throw InputError(fmt::format("unknown format \"{}\"; {}", arguments.common.format,

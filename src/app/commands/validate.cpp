@@ -1,9 +1,8 @@
 #include <memory>
 
-#include <omp.h>
-
 #include "app/command.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "calibration/suite.hpp"
 #include "config/data_path.hpp"
 #include "report/validation_writer.hpp"
@@ -13,13 +12,12 @@ namespace {
 
 struct ValidateArguments {
   std::vector<std::string> suites;
-  std::uint64_t threads = 0;  // 0 = all cores
   CommonOptions common;
 };
 
 int run(const ValidateArguments& arguments) {
   const report::ValidationWriter& writer = report::find_validation_writer(arguments.common.format);
-  const auto threads = static_cast<int>(arguments.threads > 0 ? arguments.threads : omp_get_num_procs());
+  set_thread_count(arguments.common.threads);
   std::vector<calibration::Suite> suites;
   std::vector<std::string> inputs;
   for (const std::string& name : arguments.suites) {
@@ -31,7 +29,7 @@ int run(const ValidateArguments& arguments) {
   std::vector<calibration::Validation> validations;
   bool within = true;
   for (const calibration::Suite& suite : suites) {
-    validations.push_back(calibration::validate(suite, threads));
+    validations.push_back(calibration::validate(suite, thread_count()));
     within = within && validations.back().within_tolerance;
   }
   deliver(writer.write(validations), arguments.common);
@@ -46,8 +44,7 @@ void add_validate(CLI::App& app, int& exit_code) {
       app.add_subcommand("validate", "predicted against measured; exit 1 when a row leaves its tolerance");
   command->add_option("suite", arguments->suites, "suite files or shipped names (stepcast list suites)")
       ->required();
-  add_whole(*command, "--threads", arguments->threads, 1, 1'000'000,
-            "rows side by side (default: all cores)");
+  add_threads(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|markdown|junit");
   command->footer("Example: stepcast validate validation/suites/korthikanti.json");
   command->callback([arguments, &exit_code]() { exit_code = run(*arguments); });

@@ -22,6 +22,7 @@ class Ecmp final : public Policy {
 
   [[nodiscard]] std::vector<Resource> resources() const override { return graph_.resources(); }
   [[nodiscard]] ResourceId resource_of(LinkId link) const override { return graph_.resource_of(link); }
+  void prepare(std::span<const NodeId> destinations) const override { graph_.prepare(destinations); }
   [[nodiscard]] std::optional<Path> path(NodeId from,
                                          NodeId to,
                                          Reach reach,

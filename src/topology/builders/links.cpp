@@ -2,7 +2,8 @@
 //
 // Scope:       any graph: irregular wiring, test fabrics, hosts of unequal shape.
 // Assumes:     links are cables (both directions, equal rates). With "hosts" in the cluster file the GPUs,
-//              NICs and switches inside them exist already and links may name them ("h0.nic3").
+//              NICs and switches inside them exist already and links may name them ("h0.nic3"). The order
+//              of both lists means nothing: GPUs are numbered by host, index and name.
 // Not covered: one-way links.
 // Source:      the cluster file.
 // Validated by: tests/unit/topology/builders_test.cpp
@@ -147,7 +148,8 @@ void build(const BuildContext& context, Topology::Draft& draft) {
   if (const config::Node list = context.fabric.get("nodes"); list.present()) {
     nodes = list.items();
   }
-  const std::size_t first = draft.nodes.size();
+  const DraftSize before = size_of(draft);
+  const std::size_t first = before.nodes;
   for (const config::Node& node : nodes) {
     add_node(node, draft, names);
   }
@@ -161,6 +163,7 @@ void build(const BuildContext& context, Topology::Draft& draft) {
   for (const config::Node& link : context.fabric.require("links").items()) {
     add_link(context, link, names, draft);
   }
+  order_draft(before, draft);
 }
 
 }  // namespace

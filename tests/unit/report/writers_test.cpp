@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -100,6 +101,15 @@ TEST_CASE("CSV has as many cells as columns, for jobs and for programs") {
     std::getline(lines, head);
     std::getline(lines, row);
     CHECK(commas(head) == commas(row));
+  }
+}
+
+TEST_CASE("every writer says the fingerprint") {
+  const replay::Result result = small_step();
+  const std::string fingerprint = fmt::format("{:016x}", result.timeline.fingerprint);
+  for (const report::ResultWriter& writer : report::result_writers()) {
+    INFO(writer.name);
+    CHECK(writer.write(result).find(fingerprint) != std::string::npos);
   }
 }
 

@@ -60,8 +60,9 @@ TEST_CASE("four parallel links are one trunk under balanced and one link a flow 
 
   const Router dmodk(cluster, "dmodk");
   const Path& path = dmodk.between(GpuId(0), GpuId(1));
-  // Key 6 of 4 candidates: the third of the parallel cables, links 2 + 2 x 2 (cables are link pairs).
-  CHECK(dmodk.resources()[path.hops[1].resource.index()].links == std::vector<LinkId>{LinkId(6)});
+  // Key 6 of 4 candidates: the third of the parallel cables. Cables are link pairs, ordered by their ends:
+  // a-s, b-t, then the parallel ones, links 4 + 2 x 2.
+  CHECK(dmodk.resources()[path.hops[1].resource.index()].links == std::vector<LinkId>{LinkId(8)});
 }
 
 TEST_CASE("ecmp gives a flow one path, the same every time, and many flows use every spine") {
