@@ -239,6 +239,10 @@ const Path& Router::between(GpuId from, GpuId to, std::uint64_t flow) const {
   return between_by(from, from, to, flow);
 }
 
+Path Router::find(GpuId from, GpuId to, std::uint64_t flow) const {
+  return state_->gpu_path(from, from, to, state_->entry.uses_flow ? flow : 0);
+}
+
 const Path& Router::between_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {
   State& state = *state_;
   const std::uint64_t key = state.entry.uses_flow ? flow : 0;
