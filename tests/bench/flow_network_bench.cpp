@@ -152,8 +152,8 @@ void component_grows(benchmark::State& state) {
   islands(state, 65536, state.range(0));
 }
 
-BENCHMARK(fabric_grows)->Arg(1024)->Arg(16384)->Arg(131072)->Arg(1048576);
-BENCHMARK(component_grows)->RangeMultiplier(4)->Range(4, 4096);
+BENCHMARK(fabric_grows)->Arg(1024)->Arg(16384)->Arg(131072)->Arg(1048576)->Iterations(20000);
+BENCHMARK(component_grows)->RangeMultiplier(4)->Range(4, 4096)->Iterations(500);
 BENCHMARK(rings_of_own_size)->RangeMultiplier(4)->Range(64, 4096);
 BENCHMARK(rings_in_step)->RangeMultiplier(4)->Range(64, 4096);
 BENCHMARK(rings_that_share_trunks)->RangeMultiplier(8)->Range(8, 512);

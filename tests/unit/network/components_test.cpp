@@ -1,8 +1,7 @@
-#include "network/flow_network.hpp"
-
 #include <bit>
 #include <vector>
 
+#include "network/flow_network.hpp"
 #include "support/catch.hpp"
 #include "support/network_driver.hpp"
 
@@ -24,9 +23,9 @@ struct Components {
         const ShapeId shape = add_shape(net, {over(shared), over(net.add_resource(1e9))});
         shapes.push_back(shape);
         // Flow f of component c has c x flows + f + 1 MB more to move than none: all finish apart.
-        activities.push_back(
-            net.start(shape, 1'000'000'000 + 1'000'000LL * static_cast<std::int64_t>(shapes.size()), at(0),
-                      shapes.size() - 1));
+        activities.push_back(net.start(shape,
+                                       1'000'000'000 + 1'000'000LL * static_cast<std::int64_t>(shapes.size()),
+                                       at(0), shapes.size() - 1));
       }
     }
     net.resolve(at(0));
