@@ -1,9 +1,8 @@
-#include <atomic>
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "allocation/counted_new.hpp"
 #include "base/random.hpp"
 #include "engine/event_queue.hpp"
 #include "network/flow_network.hpp"
@@ -11,35 +10,7 @@
 #include "support/message_scenarios.hpp"
 #include "support/network_driver.hpp"
 
-// No allocation per event once everything has reached its size. A program of its own, since it counts every
-// allocation by replacing operator new.
-
-namespace {
-std::atomic<std::uint64_t> allocations{0};
-}  // namespace
-
-void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size > 0 ? size : 1)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-void* operator new[](std::size_t size) {
-  return operator new(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
+// No allocation per event once everything has reached its size.
 
 using namespace stepcast;
 using namespace stepcast::support;
@@ -57,7 +28,8 @@ class Loop {
     }
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       // Four ranks share a link out, and every fourth a link in.
-      shapes_.push_back(add_shape(net_, {over(links[rank / 4]), over(links[(rank * 7 + 3) % links.size()], 2)}));
+      shapes_.push_back(
+          add_shape(net_, {over(links[rank / 4]), over(links[(rank * 7 + 3) % links.size()], 2)}));
       compute(rank);
     }
     net_.resolve(at(0));
@@ -102,10 +74,10 @@ std::uint64_t allocations_of_ring(std::int64_t iterations) {
   const test::LeafSpineRun fabric(16);
   program::Programs ring = test::ring_messages(16);
   ring.programs[0].operations[1].bytes = iterations;
-  const std::uint64_t before = allocations;
+  const std::uint64_t before = test::allocations();
   const replay::Timeline timeline = fabric.every_rank(ring);
   CHECK(timeline.operations == 16 * 2 * (static_cast<std::uint64_t>(iterations) + 1));
-  return allocations - before;
+  return test::allocations() - before;
 }
 
 }  // namespace
@@ -113,9 +85,9 @@ std::uint64_t allocations_of_ring(std::int64_t iterations) {
 TEST_CASE("events, transfers and their sharing allocate nothing once every list has its size") {
   Loop loop;
   loop.run(20'000);
-  const std::uint64_t before = allocations;
+  const std::uint64_t before = test::allocations();
   loop.run(100'000);
-  CHECK(allocations - before == 0);
+  CHECK(test::allocations() - before == 0);
 }
 
 TEST_CASE("a run of ten times the messages allocates as often") {
@@ -123,8 +95,8 @@ TEST_CASE("a run of ten times the messages allocates as often") {
 }
 
 TEST_CASE("the count of allocations counts") {
-  const std::uint64_t before = allocations;
+  const std::uint64_t before = test::allocations();
   const std::vector<int> list(1000);
-  CHECK(allocations - before >= 1);
+  CHECK(test::allocations() - before >= 1);
   CHECK(list.size() == 1000);
 }
