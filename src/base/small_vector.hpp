@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,27 +54,32 @@ class SmallVector {
   void clear() { size_ = 0; }
   /// Takes the first `count` items out. REQUIRES: count <= size().
   void drop_front(std::size_t count) {
-    std::copy(begin() + count, end(), begin());
     size_ -= static_cast<std::uint32_t>(count);
+    T* const items = begin();
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      items[i] = items[i + count];
+    }
   }
 
  private:
   void grow(std::uint32_t room) {
     std::unique_ptr<T[]> wider = std::make_unique<T[]>(room);
-    std::copy(begin(), end(), wider.get());
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      wider[i] = (*this)[i];
+    }
     more_ = std::move(wider);
     room_ = room;
   }
   void append(const SmallVector& other) {
-    if (other.size_ > room_) {
-      grow(other.size_);
+    for (const T& item : other) {
+      push_back(item);
     }
-    std::copy(other.begin(), other.end(), begin());
-    size_ = other.size_;
   }
   void take(SmallVector& other) {
     more_ = std::move(other.more_);
-    std::copy(other.inside_, other.inside_ + Inside, inside_);
+    for (std::uint32_t i = 0; i < Inside; ++i) {
+      inside_[i] = other.inside_[i];
+    }
     size_ = std::exchange(other.size_, 0);
     room_ = std::exchange(other.room_, Inside);
   }

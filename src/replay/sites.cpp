@@ -55,6 +55,12 @@ std::optional<collective::Protocol> protocol_hint(const std::string& name) {
   throw InputError(fmt::format("unknown protocol \"{}\"; known: LL, LL128, Simple", name));
 }
 
+/// True when a receive goes to the call of a send: the sender decides when the message starts.
+bool serves(const CallSpec& send, const CallSpec& receive) {
+  return receive.receives && !send.receives && send.request.bytes == receive.request.bytes &&
+         send.fixed_ps == receive.fixed_ps;
+}
+
 /// Numbers different lists of integers from 0, in order of first appearance.
 class Numbering {
  public:
@@ -146,8 +152,8 @@ class SlotFinder {
   /// kNone when the rank has none.
   [[nodiscard]] std::uint32_t first(std::uint32_t rank, program::SlotKind kind, std::uint32_t value) const {
     const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first_[rank]);
-    const auto end =
-        rank + 1 < first_.size() ? order_.begin() + static_cast<std::ptrdiff_t>(first_[rank + 1]) : order_.end();
+    const auto end = rank + 1 < first_.size() ? order_.begin() + static_cast<std::ptrdiff_t>(first_[rank + 1])
+                                              : order_.end();
     const Entry wanted{static_cast<std::uint32_t>(kind), value, 0};
     const auto found = std::lower_bound(begin, end, wanted);
     return found != end && found->kind == wanted.kind && found->value == value ? found->slot : kNone;
@@ -242,14 +248,15 @@ class Resolver {
       spec.eager = op.kind == OpKind::kSend && (op.flags & Operation::kEager) != 0;
       if (op.kind == OpKind::kRecv) {
         spec.kind = OpKind::kSend;  // both ends of a message ask for the same
+        spec.receives = true;
       }
     }
     const collective::Request& request = spec.request;
-    const auto key =
-        std::make_tuple(static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
-                        static_cast<int>(request.dtype), request.root, words,
-                        request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
-                        static_cast<int>(spec.meaning), spec.eager, spec.write, spec.target, fixed);
+    const auto key = std::make_tuple(static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
+                                     static_cast<int>(request.dtype), request.root, words,
+                                     request.protocol ? static_cast<int>(*request.protocol) : -1,
+                                     request.channels, static_cast<int>(spec.meaning), spec.eager,
+                                     spec.receives, spec.write, spec.target, fixed);
     const auto [found, fresh] = spec_number_.try_emplace(key, static_cast<std::uint32_t>(out_.specs.size()));
     if (fresh) {
       out_.specs.push_back(spec);
@@ -406,6 +413,7 @@ class Resolver {
       case Site::Kind::kMessages: price_messages(index); break;
       case Site::Kind::kAlone: price_alone(index); break;
     }
+    site.call_count = static_cast<std::uint32_t>(out_.calls.size()) - site.first_call;
     site.edge_count = static_cast<std::uint32_t>(out_.edges.size()) - site.first_edge;
     number_site(index);
   }
@@ -466,6 +474,10 @@ class Resolver {
     const GpuId from = placement_[RankId{members[0].rank}];
     const GpuId to = placement_[RankId{members[1].rank}];
     for (const std::uint32_t spec : calls_[index]) {
+      const auto sent = [&](std::uint32_t other) { return serves(out_.specs[other], out_.specs[spec]); };
+      if (std::any_of(calls_[index].begin(), calls_[index].end(), sent)) {
+        continue;  // a receive, and the call of its send is here
+      }
       Call call = new_call(spec);
       if (call.fixed_ps < 0) {
         const collective::MessagePath& path = message_path(from, to);
@@ -486,8 +498,9 @@ class Resolver {
     }
     KnownPath& known = recent_paths_[next_recent_++ % recent_paths_.size()];
     known.from = GpuId{};
-    known.path = from == to ? collective::MessagePath{}
-                            : lowering_.message_path(router_.find(from, to), router_.crosses_network(from, to));
+    known.path = from == to
+                     ? collective::MessagePath{}
+                     : lowering_.message_path(router_.find(from, to), router_.crosses_network(from, to));
     known.from = from;
     known.to = to;
     return known.path;
@@ -709,6 +722,7 @@ class Resolver {
                              int,
                              bool,
                              bool,
+                             bool,
                              std::uint32_t,
                              std::int64_t>;
 
@@ -727,8 +741,8 @@ class Resolver {
   };
 
   SlotFinder slots_;
-  std::vector<std::vector<std::uint32_t>> wishes_;                 // by program: operations
-  std::vector<std::uint32_t> group_sites_;                         // by group
+  std::vector<std::vector<std::uint32_t>> wishes_;  // by program: operations
+  std::vector<std::uint32_t> group_sites_;          // by group
   ChannelTable channels_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
       alone_sites_;  // by rank, spec, peer
@@ -763,7 +777,7 @@ Sites::Way Sites::way(const program::Programs& programs, std::uint32_t rank, std
   }
   const Site& site = sites[way.site];
   way.call = site.first_call;
-  while (calls[way.call].spec != spec) {
+  while (calls[way.call].spec != spec && !serves(specs[calls[way.call].spec], specs[spec])) {
     ++way.call;
     STEPCAST_CHECK(way.call < site.first_call + site.call_count,
                    "rank {}, operation {}: a call without price", rank, operation);

@@ -24,6 +24,7 @@ struct CallSpec {
   collective::Request request;  ///< of collectives; `bytes` also of messages and storage
   program::BytesMeaning meaning = program::BytesMeaning::kWholeBuffer;
   bool eager = false;          ///< sends
+  bool receives = false;       ///< the receiving end of a message: it takes the price of the send
   bool write = false;          ///< storage
   std::uint32_t target = 0;    ///< tag of a message, storage system
   std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked

@@ -196,7 +196,8 @@ class Wirer {
       std::uint32_t cls, std::uint32_t vector, std::uint32_t divisor, std::uint32_t fairness, double cap) {
     network::Shape shape;
     const std::size_t index = first_vector_[cls] + vector;
-    shape.demands = std::span(demands_).subspan(first_demand_[index], first_demand_[index + 1] - first_demand_[index]);
+    shape.demands =
+        std::span(demands_).subspan(first_demand_[index], first_demand_[index + 1] - first_demand_[index]);
     shape.divisor = divisor;
     shape.fairness = fairness;
     shape.cap = cap;
@@ -305,13 +306,14 @@ class Wirer {
   const routing::Router& router_;
   network::FlowNetwork& network_;
   Wiring out_;
-  std::vector<std::size_t> first_vector_;      // by class of site
-  std::vector<std::size_t> first_demand_;      // by demand vector of all classes
+  std::vector<std::size_t> first_vector_;  // by class of site
+  std::vector<std::size_t> first_demand_;  // by demand vector of all classes
   std::vector<network::Demand> demands_;
   std::vector<std::uint32_t> first_exchange_;  // by class of site
-  std::vector<std::uint32_t> place_;        // by member of Sites: member of the class, of representatives
-  std::vector<std::uint32_t> member_role_;  // by member of all classes
-  std::vector<std::uint32_t> site_places_;  // of the class that is being added: by member of its representative
+  std::vector<std::uint32_t> place_;           // by member of Sites: member of the class, of representatives
+  std::vector<std::uint32_t> member_role_;     // by member of all classes
+  std::vector<std::uint32_t>
+      site_places_;  // of the class that is being added: by member of its representative
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers_;  // ... by rank class and role
   std::vector<std::pair<const Call*, ShapeId>> own_shapes_;  // of the class that is being added
   std::map<std::vector<std::int64_t>, std::uint32_t> offset_number_;

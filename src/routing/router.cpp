@@ -41,6 +41,9 @@ struct RequestHash {
 
 /// Adds the hops of a part that carries 1 / `of` of the flow to a path (not its latency).
 void append(const Path& part, std::uint32_t of, Path& path) {
+  if (path.hops.empty()) {
+    path.hops.reserve(part.hops.size());
+  }
   for (Hop hop : part.hops) {
     const std::uint64_t denominator = std::uint64_t{hop.denominator} * of;
     const auto same = std::find_if(path.hops.begin(), path.hops.end(),

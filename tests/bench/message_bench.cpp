@@ -8,10 +8,6 @@
 // Not a Google Benchmark: one run each, CPU time by getrusage. Exits with 1 when a time differs from its
 // closed form by more than 1 ns.
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -19,6 +15,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/message_scenarios.hpp"
 

@@ -19,8 +19,8 @@
 // Scenarios of many messages on one fabric, with their times in closed form: LS(N), RING(N), A2A(N).
 namespace stepcast::test {
 
-inline constexpr std::int64_t kHopPs = 1'000'000;   ///< latency of a link of LS(N)
-inline constexpr std::int64_t kPsPerByte = 20;      ///< 50e9 bytes/s
+inline constexpr std::int64_t kHopPs = 1'000'000;  ///< latency of a link of LS(N)
+inline constexpr std::int64_t kPsPerByte = 20;     ///< 50e9 bytes/s
 inline constexpr std::int64_t kRingBuffer = std::int64_t{1} << 30;
 inline constexpr std::int64_t kPairBytes = std::int64_t{1} << 20;
 
@@ -58,10 +58,8 @@ inline constexpr std::int64_t kPairBytes = std::int64_t{1} << 20;
     }
   }
   for (std::uint32_t host = 0; host < hosts; ++host) {
-    const NodeId gpu = draft.add_node({.kind = NodeKind::kGpu,
-                                       .host = host,
-                                       .route_key = host,
-                                       .name = fmt::format("h{}.gpu0", host)});
+    const NodeId gpu = draft.add_node(
+        {.kind = NodeKind::kGpu, .host = host, .route_key = host, .name = fmt::format("h{}.gpu0", host)});
     draft.gpu_nics.emplace_back();
     draft.add_cable(gpu, leaves[host / side], host_link);
   }
