@@ -163,6 +163,8 @@ class Lowering {
   /// A point-to-point message (one activity on its path).
   [[nodiscard]] Lowered lower_message(Bytes bytes, GpuId from, GpuId to) const;
   [[nodiscard]] MessagePath message_path(GpuId from, GpuId to) const;
+  /// As above for a path between two different GPUs that is known; `network`: it leaves the NVLink domain.
+  [[nodiscard]] MessagePath message_path(const routing::Path& path, bool network) const;
   [[nodiscard]] Lowered lower_message(Bytes bytes, const MessagePath& path) const;
 
   /// A storage read or write by a GPU.

@@ -22,6 +22,9 @@ constexpr std::uint64_t kMostWeight = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 void DemandSum::add(const routing::Path& path) {
+  if (shares_.empty()) {
+    shares_.reserve(path.hops.size());
+  }
   for (const routing::Hop& hop : path.hops) {
     STEPCAST_CHECK(hop.numerator > 0 && hop.denominator > 0, "share {}/{}", hop.numerator, hop.denominator);
     shares_.push_back({hop.resource, hop.denominator, hop.numerator});
@@ -54,6 +57,7 @@ DemandVector DemandSum::total() const {
     }
   }
   std::vector<std::pair<ResourceId, std::uint64_t>> weights;
+  weights.reserve(shares_.size());
   std::uint64_t common = divisor;
   for (const Share& share : shares_) {
     const std::uint64_t scale = divisor / share.denominator;

@@ -269,15 +269,16 @@ Lowered Lowering::lower(const Request& request, const Rings& rings) const {
 }
 
 MessagePath Lowering::message_path(GpuId from, GpuId to) const {
+  return from == to ? MessagePath{}
+                    : message_path(router_.between(from, to), router_.crosses_network(from, to));
+}
+
+MessagePath Lowering::message_path(const routing::Path& path, bool network) const {
   MessagePath found;
-  if (from == to) {
-    return found;
-  }
-  const routing::Path& path = router_.between(from, to);
   DemandSum sum;
   sum.add(path);
   const DemandVector vector = sum.total();
-  found.network = router_.crosses_network(from, to);
+  found.network = network;
   found.latency = path.latency;
   found.rate = idle_rate(vector, router_.resources());
   found.demands = vector.demands;

@@ -49,26 +49,35 @@ ResourceId FlowNetwork::add_resource(double bytes_per_second, std::uint32_t mult
   return id;
 }
 
-std::vector<FlowNetwork::State::Weight> FlowNetwork::State::merged_weights(
-    std::span<const network::Demand> wanted) const {
-  std::vector<Weight> all;
-  all.reserve(wanted.size());
+void FlowNetwork::reserve(std::size_t shapes, std::size_t demands) {
+  State& s = *state_;
+  s.shapes.reserve(s.shapes.size() + shapes);
+  s.demands.reserve(s.demands.size() + demands);
+  s.demand_share.reserve(s.demand_share.size() + demands);
+  s.demand_resource.reserve(s.demand_resource.size() + demands);
+  // All shapes may run at once: room, not memory, as long as nobody writes there.
+  s.activities.reserve(s.activities.size() + shapes);
+  s.nodes.reserve(s.nodes.size() + demands);
+}
+
+void FlowNetwork::State::merge_weights(std::span<const network::Demand> wanted) {
+  merged.clear();
   for (const auto& demand : wanted) {
     STEPCAST_CHECK(demand.weight > 0 && demand.members > 0, "demand of weight {}, members {}", demand.weight,
                    demand.members);
-    all.push_back({known(demand.resource), checked_product(demand.weight, demand.members)});
+    merged.push_back({known(demand.resource), checked_product(demand.weight, demand.members)});
   }
-  std::sort(all.begin(), all.end(), [](const Weight& a, const Weight& b) { return a.resource < b.resource; });
-  std::vector<Weight> merged;
-  merged.reserve(all.size());
-  for (const Weight& weight : all) {
-    if (merged.empty() || merged.back().resource != weight.resource) {
-      merged.push_back(weight);
+  std::sort(merged.begin(), merged.end(),
+            [](const Weight& a, const Weight& b) { return a.resource < b.resource; });
+  std::size_t kept = 0;
+  for (const Weight& weight : merged) {
+    if (kept > 0 && merged[kept - 1].resource == weight.resource) {
+      merged[kept - 1].bytes = checked_sum(merged[kept - 1].bytes, weight.bytes);
     } else {
-      merged.back().bytes = checked_sum(merged.back().bytes, weight.bytes);
+      merged[kept++] = weight;
     }
   }
-  return merged;
+  merged.resize(kept);
 }
 
 ShapeId FlowNetwork::add_shape(const Shape& shape) {
@@ -78,8 +87,8 @@ ShapeId FlowNetwork::add_shape(const Shape& shape) {
                  shape.multiplicity);
   STEPCAST_CHECK(std::isfinite(shape.cap) && shape.cap >= 0, "cap of {} per second", shape.cap);
   // Everything that can be refused is refused before anything changes.
-  const std::vector<State::Weight> weights = s.merged_weights(shape.demands);
-  for (const auto& [resource, weight] : weights) {
+  s.merge_weights(shape.demands);
+  for (const auto& [resource, weight] : s.merged) {
     static_cast<void>(checked_product(weight, shape.fairness));
   }
   const ShapeId id{s.shapes.size()};
@@ -88,7 +97,7 @@ ShapeId FlowNetwork::add_shape(const Shape& shape) {
                     .fairness = shape.fairness,
                     .multiplicity = shape.multiplicity,
                     .cap = shape.cap};
-  for (const auto& [resource, weight] : weights) {
+  for (const auto& [resource, weight] : s.merged) {
     s.demand_share.push_back(checked_product(weight, shape.fairness));
     s.demand_resource.push_back(resource);
     s.demands.push_back({.weight = weight, .shape = id.index(), .previous = s.extras[resource].demands});

@@ -69,6 +69,9 @@ class FlowNetwork {
   /// REQUIRES: bytes_per_second >= 0 and finite.
   ResourceId add_resource(double bytes_per_second, std::uint32_t multiplicity = 1);
 
+  /// Says how many shapes and demands of shapes will follow, so that they are not moved as they grow.
+  void reserve(std::size_t shapes, std::size_t demands);
+
   /// Adds a shape; demands are copied, entries of one resource merged. Throws InputError when the
   /// integer sums overflow. A shape without demands and cap finishes at once.
   ShapeId add_shape(const Shape& shape);

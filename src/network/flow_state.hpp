@@ -70,8 +70,8 @@ struct FlowNetwork::State {
   };
   /// Bytes per unit of progress (times the divisor) over one resource.
   struct Weight {
-    std::uint32_t resource;
-    std::int64_t bytes;
+    std::uint32_t resource = 0;
+    std::int64_t bytes = 0;
   };
   /// Membership of an activity in the list of one resource.
   struct Node {
@@ -95,6 +95,7 @@ struct FlowNetwork::State {
   std::vector<std::uint32_t> started;          ///< activities since the last resolve
   std::vector<std::uint32_t> dirty_resources;  ///< changed since the last resolve, still in use
   std::vector<std::uint32_t> batch;            ///< scratch of take_completed
+  std::vector<Weight> merged;                  ///< scratch of add_shape
   std::vector<std::uint32_t> component;        ///< scratch of solve: activities
   std::vector<std::uint32_t> shared;           ///< scratch of solve: resources, as in max_min
   MaxMin max_min;
@@ -107,8 +108,8 @@ struct FlowNetwork::State {
   std::uint64_t solved = 0;
   std::uint64_t resolves = 0;
 
-  /// Demands by resource, one entry each. Throws InputError when a product or sum overflows.
-  [[nodiscard]] std::vector<Weight> merged_weights(std::span<const network::Demand> wanted) const;
+  /// Demands by resource, one entry each, into `merged`. Throws InputError when a product or sum overflows.
+  void merge_weights(std::span<const network::Demand> wanted);
   /// Notes that something changes at `at`; everything that changes before one resolve shares a time.
   void change(std::int64_t at);
   [[nodiscard]] std::uint32_t take_slot(const Shape& shape);

@@ -375,11 +375,13 @@ struct AnalyticModel::State {
   }
 
   /// Long steps are explained by two shorter ones that lie a whole number of rounds before: in the steady
-  /// state every round adds the same. Their ends must lead to the end that was priced, else longer ones are taken.
+  /// state every round adds the same. Their ends must lead to the end that was priced, else longer ones are
+  /// taken.
   Timeline explain(const workload::Job& job) {
     const std::uint64_t batches = workload::micro_batches(job);
     const std::uint64_t round = job.plan.pp;
-    for (std::uint64_t shorter = std::max<std::uint64_t>(kExplained, 8 * round); 2 * shorter < batches; shorter *= 2) {
+    for (std::uint64_t shorter = std::max<std::uint64_t>(kExplained, 8 * round); 2 * shorter < batches;
+         shorter *= 2) {
       const std::uint64_t first = shorter + (batches - shorter) % round;
       std::optional<Timeline> found = extend(job, first, round);
       if (found) {
@@ -428,7 +430,8 @@ struct AnalyticModel::State {
     }
     timeline.end = TimePoint::from_start(step.step);
     timeline.operations += (next.operations - timeline.operations) * static_cast<std::uint64_t>(rounds);
-    timeline.fingerprint = mix(mix(timeline.fingerprint, next.fingerprint), static_cast<std::uint64_t>(rounds));
+    timeline.fingerprint =
+        mix(mix(timeline.fingerprint, next.fingerprint), static_cast<std::uint64_t>(rounds));
     timeline.tiers.clear();
     std::vector<std::unique_ptr<PricedPiece>> pieces;
     add_traffic(job, plan(job, &pieces), timeline);

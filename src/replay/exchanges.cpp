@@ -49,14 +49,17 @@ std::uint32_t Simulation::open_instance(std::uint32_t site_index,
   const Exchange& priced = wiring_.exchanges[exchange];
   if (priced.plan != kNone) {
     const StepPlan& plan = wiring_.plans[priced.plan];
-    instance.step_waits.clear();
+    if (instance.steps == nullptr) {
+      instance.steps = std::make_unique<Steps>();
+    }
+    instance.steps->waits.clear();
     for (const StepPlan::Step& step : plan.steps) {
       // Both ends must be there besides the transfers before it.
-      instance.step_waits.push_back(step.waits + (step.source == step.destination ? 1U : 2U));
+      instance.steps->waits.push_back(step.waits + (step.source == step.destination ? 1U : 2U));
     }
-    instance.member_left.clear();
+    instance.steps->left.clear();
     for (const auto& steps : plan.of_member) {
-      instance.member_left.push_back(static_cast<std::uint32_t>(steps.size()));
+      instance.steps->left.push_back(static_cast<std::uint32_t>(steps.size()));
     }
   }
   site.open.push_back(index);
@@ -209,7 +212,7 @@ void Simulation::release(std::uint32_t index) {
   while (finished < site.open.size() && site.open[finished] == kNone) {
     ++finished;
   }
-  site.open.erase(site.open.begin(), site.open.begin() + static_cast<std::ptrdiff_t>(finished));
+  site.open.drop_front(finished);
   site.base += static_cast<std::uint32_t>(finished);
   free_instances_.push_back(index);
 }
@@ -220,14 +223,14 @@ void Simulation::member_ready(std::uint32_t index, std::uint32_t member) {
     step_ready(index, step);
   }
   if (plan.of_member[member].empty()) {
-    ++instances_[index].member_left[member];
+    ++instances_[index].steps->left[member];
     step_member_progress(index, member);
   }
 }
 
 void Simulation::step_ready(std::uint32_t index, std::uint32_t step) {
   Instance& instance = instances_[index];
-  if (--instance.step_waits[step] == 0) {
+  if (--instance.steps->waits[step] == 0) {
     const StepPlan::Step& planned = wiring_.plans[wiring_.exchanges[instance.exchange].plan].steps[step];
     network_.start(planned.shape, planned.work, at(now_), (static_cast<std::uint64_t>(step) << 32U) | index,
                    planned.payload);
@@ -258,7 +261,7 @@ void Simulation::step_arrived(std::uint32_t index, std::uint32_t step) {
 
 void Simulation::step_member_progress(std::uint32_t index, std::uint32_t member) {
   Instance& instance = instances_[index];
-  if (--instance.member_left[member] != 0) {
+  if (--instance.steps->left[member] != 0) {
     return;
   }
   for (std::uint32_t i = 0; i < instance.arrivals.size(); ++i) {

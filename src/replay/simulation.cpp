@@ -58,6 +58,12 @@ Simulation::Simulation(const program::Programs& programs,
       record_class_[partition_.ranks.of[rank]] = true;
     }
   }
+  std::size_t streams = 0;
+  for (const std::uint32_t rank : partition_.ranks.representative) {
+    streams += compiled_[programs.program_of[rank]].streams.size();
+  }
+  streams_.reserve(streams);
+  instances_.reserve(wiring_.sites.size());  // room, not memory: pages that nobody writes cost nothing
   for (std::uint32_t cls = 0; cls < classes; ++cls) {
     const RankId rank{partition_.ranks.representative[cls]};
     ClassState state;
@@ -107,10 +113,11 @@ void Simulation::check_transfers() const {
     }
   }
   if (transfers > kMostTransfers) {
-    throw UnsupportedError(fmt::format(
-        "the collectives of this step would be {:.3g} transfers when played step by step, more than {:.0e}; use "
-        "--lowering coupled, or fewer micro-batches, layers or ranks",
-        transfers, kMostTransfers));
+    throw UnsupportedError(
+        fmt::format("the collectives of this step would be {:.3g} transfers when played step by step, more "
+                    "than {:.0e}; use "
+                    "--lowering coupled, or fewer micro-batches, layers or ranks",
+                    transfers, kMostTransfers));
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fingerprint.hpp"
+#include "base/small_vector.hpp"
 #include "engine/event_queue.hpp"
 #include "network/flow_network.hpp"
 #include "replay/accounting.hpp"
@@ -64,6 +66,12 @@ struct Arrival {
   bool done = false;
 };
 
+/// Progress of an exchange that is played step by step.
+struct Steps {
+  std::vector<std::uint32_t> waits;  ///< what each transfer still waits for
+  std::vector<std::uint32_t> left;   ///< transfers a member still takes part in
+};
+
 /// One exchange in progress.
 struct Instance {
   std::uint32_t site = 0;
@@ -75,14 +83,13 @@ struct Instance {
   std::int64_t transferred_at = 0;
   std::int64_t path_total = 0;  ///< chain of the arrival that started it
   PathParts path{};
-  std::vector<Arrival> arrivals;
-  std::vector<std::uint32_t> step_waits;   ///< stepped: what each transfer still waits for
-  std::vector<std::uint32_t> member_left;  ///< stepped: transfers a member still takes part in
+  SmallVector<Arrival, 2> arrivals;  ///< a message has two
+  std::unique_ptr<Steps> steps;      ///< stepped collectives
 };
 
 /// Instances of one site that have not finished, in order of their sequence.
 struct SiteState {
-  std::vector<std::uint32_t> open;  ///< instance by sequence - base; kNone = finished
+  SmallVector<std::uint32_t, 2> open;  ///< instance by sequence - base; kNone = finished
   std::uint32_t base = 0;
 };
 

@@ -1,15 +1,21 @@
 #include "replay/sites.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
+#include <map>
 #include <optional>
+#include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/fingerprint.hpp"
 #include "base/parallel.hpp"
+#include "base/small_vector.hpp"
 #include "program/findings.hpp"
 
 namespace stepcast::replay {
@@ -51,6 +57,12 @@ std::optional<collective::Protocol> protocol_hint(const std::string& name) {
   throw InputError(fmt::format("unknown protocol \"{}\"; known: LL, LL128, Simple", name));
 }
 
+/// True when a receive goes to the call of a send: the sender decides when the message starts.
+bool serves(const CallSpec& send, const CallSpec& receive) {
+  return receive.receives && !send.receives && send.request.bytes == receive.request.bytes &&
+         send.fixed_ps == receive.fixed_ps;
+}
+
 /// Numbers different lists of integers from 0, in order of first appearance.
 class Numbering {
  public:
@@ -79,6 +91,87 @@ void append_fault(const topology::Fault& fault, std::vector<std::int64_t>& key) 
   key.insert(key.end(), {bits(fault.factor), fault.at.ps(), fault.until.ps()});
 }
 
+/// Sites of message channels by sender, receiver and tag: open addressing, one cache line a look-up, since
+/// all pairs of a thousand ranks are a million channels.
+class ChannelTable {
+ public:
+  struct Key {
+    std::uint32_t sender = 0;
+    std::uint32_t receiver = 0;
+    std::uint32_t tag = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  /// The site of a channel, kNone for a new one: the caller sets it before the next call.
+  std::uint32_t& of(const Key& key) {
+    if (used_ * 2 >= slots_.size()) {
+      grow();
+    }
+    Slot& slot = slots_[slot_of(key)];
+    if (slot.site == kNone) {
+      slot.key = key;
+      ++used_;
+    }
+    return slot.site;
+  }
+
+ private:
+  struct Slot {
+    Key key;
+    std::uint32_t site = kNone;
+  };
+  [[nodiscard]] std::size_t slot_of(const Key& key) const {
+    std::size_t at = mix((std::uint64_t{key.sender} << 32U) | key.receiver, key.tag) & (slots_.size() - 1);
+    while (slots_[at].site != kNone && slots_[at].key != key) {
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    return at;
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.site != kNone) {
+        slots_[slot_of(slot.key)] = slot;
+      }
+    }
+  }
+
+  static constexpr std::size_t kFirstSize = 1024;
+  std::vector<Slot> slots_ = std::vector<Slot>(kFirstSize);
+  std::size_t used_ = 0;
+};
+
+/// First slot of a rank that holds a value, for every rank.
+class SlotFinder {
+ public:
+  void add_rank(const std::vector<program::Slot>& slots, const std::vector<std::uint32_t>& values) {
+    first_.push_back(order_.size());
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      order_.push_back({static_cast<std::uint32_t>(slots[slot].kind), values[slot], slot});
+    }
+    std::sort(order_.begin() + static_cast<std::ptrdiff_t>(first_.back()), order_.end());
+  }
+  /// kNone when the rank has none.
+  [[nodiscard]] std::uint32_t first(std::uint32_t rank, program::SlotKind kind, std::uint32_t value) const {
+    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first_[rank]);
+    const auto end = rank + 1 < first_.size() ? order_.begin() + static_cast<std::ptrdiff_t>(first_[rank + 1])
+                                              : order_.end();
+    const Entry wanted{static_cast<std::uint32_t>(kind), value, 0};
+    const auto found = std::lower_bound(begin, end, wanted);
+    return found != end && found->kind == wanted.kind && found->value == value ? found->slot : kNone;
+  }
+
+ private:
+  struct Entry {
+    std::uint32_t kind;
+    std::uint32_t value;
+    std::uint32_t slot;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+  };
+  std::vector<Entry> order_;
+  std::vector<std::size_t> first_;  // by rank
+};
+
 class Resolver {
  public:
   Resolver(const program::Programs& programs,
@@ -95,15 +188,25 @@ class Resolver {
 
   Sites run() {
     out_.ranks = programs_.ranks;
-    out_.group_site.assign(programs_.groups.size(), kNone);
+    group_sites_.assign(programs_.groups.size(), kNone);
     out_.groups_of_rank.resize(programs_.ranks);
     for (std::uint32_t program = 0; program < programs_.programs.size(); ++program) {
       read_specs(program);
+      find_wishes(program);
+    }
+    for (std::uint32_t rank = 0; rank < programs_.ranks; ++rank) {
+      slots_.add_rank(programs_.programs[programs_.program_of[rank]].slots, programs_.slot_values[rank]);
     }
     for (std::uint32_t rank = 0; rank < programs_.ranks; ++rank) {
       read_rank(rank);
     }
     prepare_routes();
+    std::size_t calls = 0;
+    for (const auto& of_site : calls_) {
+      calls += of_site.size();
+    }
+    out_.calls.reserve(calls);
+    out_.site_kind.reserve(out_.sites.size());
     for (std::uint32_t site = 0; site < out_.sites.size(); ++site) {
       // Not in the order of discovery, which depends on rank numbers.
       std::sort(calls_[site].begin(), calls_[site].end());
@@ -148,30 +251,20 @@ class Resolver {
       spec.eager = op.kind == OpKind::kSend && (op.flags & Operation::kEager) != 0;
       if (op.kind == OpKind::kRecv) {
         spec.kind = OpKind::kSend;  // both ends of a message ask for the same
+        spec.receives = true;
       }
     }
     const collective::Request& request = spec.request;
-    const auto key =
-        std::make_tuple(static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
-                        static_cast<int>(request.dtype), request.root, words,
-                        request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
-                        static_cast<int>(spec.meaning), spec.eager, spec.write, spec.target, fixed);
+    const auto key = std::make_tuple(static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
+                                     static_cast<int>(request.dtype), request.root, words,
+                                     request.protocol ? static_cast<int>(*request.protocol) : -1,
+                                     request.channels, static_cast<int>(spec.meaning), spec.eager,
+                                     spec.receives, spec.write, spec.target, fixed);
     const auto [found, fresh] = spec_number_.try_emplace(key, static_cast<std::uint32_t>(out_.specs.size()));
     if (fresh) {
       out_.specs.push_back(spec);
     }
     return found->second;
-  }
-
-  /// First slot of a rank that means the same as `slot`.
-  [[nodiscard]] std::uint32_t canonical_slot(std::uint32_t rank, std::uint32_t slot) const {
-    const auto& slots = programs_.programs[programs_.program_of[rank]].slots;
-    const auto& values = programs_.slot_values[rank];
-    std::uint32_t first = 0;
-    while (values[first] != values[slot] || slots[first].kind != slots[slot].kind) {
-      ++first;
-    }
-    return first;
   }
 
   // Where operations meet.
@@ -181,7 +274,7 @@ class Resolver {
     const program::Program& program = programs_.programs[index];
     std::vector<std::int64_t> kind{index};
     for (std::uint32_t slot = 0; slot < program.slots.size(); ++slot) {
-      kind.push_back(canonical_slot(rank, slot));
+      kind.push_back(slots_.first(rank, program.slots[slot].kind, programs_.slot_values[rank][slot]));
     }
     for (const topology::Fault& fault : router_.cluster().faults) {
       if (fault.target == topology::Fault::Target::kGpu && fault.gpu == placement_[RankId{rank}]) {
@@ -189,7 +282,8 @@ class Resolver {
       }
     }
     out_.rank_kind.push_back(rank_numbers_.number(kind));
-    for (const std::uint32_t op : distinct_wishes(index)) {
+    out_.first_wish.push_back(out_.wish_site.size());
+    for (const std::uint32_t op : wishes_[index]) {
       const Operation& operation = program.operations[op];
       const std::uint32_t spec = out_.spec_of[index][op];
       std::uint32_t site = kNone;
@@ -200,6 +294,7 @@ class Resolver {
       } else {
         site = alone_site(rank, operation, spec);
       }
+      out_.wish_site.push_back(site);
       note_call(site, spec);
       if (asked_by_.size() < out_.sites.size()) {
         asked_by_.resize(out_.sites.size(), {index, op});
@@ -207,25 +302,25 @@ class Resolver {
     }
   }
 
-  /// Operations of a program that differ in spec or slot, the first of each; found once per program.
-  const std::vector<std::uint32_t>& distinct_wishes(std::uint32_t program) {
-    if (wishes_.size() <= program) {
-      wishes_.resize(programs_.programs.size());
-      wishes_known_.resize(programs_.programs.size(), false);
-    }
-    if (!wishes_known_[program]) {
-      wishes_known_[program] = true;
-      std::map<std::tuple<std::uint32_t, std::uint32_t, int>, bool> seen;
-      const auto& operations = programs_.programs[program].operations;
-      for (std::uint32_t op = 0; op < operations.size(); ++op) {
-        const std::uint32_t spec = out_.spec_of[program][op];
-        if (spec != kNone &&
-            seen.try_emplace({spec, operations[op].target, static_cast<int>(operations[op].kind)}).second) {
-          wishes_[program].push_back(op);
-        }
+  /// Operations of a program that differ in spec or slot, the first of each.
+  void find_wishes(std::uint32_t program) {
+    std::map<std::tuple<std::uint32_t, std::uint32_t, int>, std::uint32_t> number;
+    const auto& operations = programs_.programs[program].operations;
+    std::vector<std::uint32_t>& wishes = wishes_.emplace_back();
+    std::vector<std::uint32_t>& wish_of = out_.wish_of.emplace_back(operations.size(), kNone);
+    for (std::uint32_t op = 0; op < operations.size(); ++op) {
+      const std::uint32_t spec = out_.spec_of[program][op];
+      if (spec == kNone) {
+        continue;
       }
+      const auto [found, fresh] =
+          number.try_emplace({spec, operations[op].target, static_cast<int>(operations[op].kind)},
+                             static_cast<std::uint32_t>(wishes.size()));
+      if (fresh) {
+        wishes.push_back(op);
+      }
+      wish_of[op] = found->second;
     }
-    return wishes_[program];
   }
 
   std::uint32_t add_site(Site site) {
@@ -242,7 +337,7 @@ class Resolver {
   }
 
   std::uint32_t group_site(std::uint32_t group) {
-    std::uint32_t& site = out_.group_site[group];
+    std::uint32_t& site = group_sites_[group];
     if (site == kNone) {
       Site fresh;
       fresh.kind = Site::Kind::kGroup;
@@ -264,8 +359,8 @@ class Resolver {
     const std::uint32_t peer = programs_.slot_values[rank][op.target];
     const std::uint32_t sender = op.kind == OpKind::kSend ? rank : peer;
     const std::uint32_t receiver = op.kind == OpKind::kSend ? peer : rank;
-    auto [found, fresh] = out_.channel_site.try_emplace({sender, receiver, tag}, kNone);
-    if (fresh) {
+    std::uint32_t& known = channels_.of({sender, receiver, tag});
+    if (known == kNone) {
       Site site;
       site.kind = Site::Kind::kMessages;
       site.tag = tag;
@@ -273,14 +368,14 @@ class Resolver {
       site.member_count = 2;
       out_.members.push_back({sender, 0});
       out_.members.push_back({receiver, 0});
-      found->second = add_site(site);
+      known = add_site(site);
     }
-    return found->second;
+    return known;
   }
 
   std::uint32_t alone_site(std::uint32_t rank, const Operation& op, std::uint32_t spec) {
     const std::uint32_t peer = one_sided(op.kind) ? programs_.slot_values[rank][op.target] : 0;
-    auto [found, fresh] = out_.alone_site.try_emplace({rank, spec, peer}, kNone);
+    auto [found, fresh] = alone_sites_.try_emplace({rank, spec, peer}, kNone);
     if (fresh) {
       Site site;
       site.first_member = static_cast<std::uint32_t>(out_.members.size());
@@ -346,6 +441,7 @@ class Resolver {
       case Site::Kind::kMessages: price_messages(index); break;
       case Site::Kind::kAlone: price_alone(index); break;
     }
+    site.call_count = static_cast<std::uint32_t>(out_.calls.size()) - site.first_call;
     site.edge_count = static_cast<std::uint32_t>(out_.edges.size()) - site.first_edge;
     number_site(index);
   }
@@ -405,19 +501,59 @@ class Resolver {
     const auto members = out_.members_of(out_.sites[index]);
     const GpuId from = placement_[RankId{members[0].rank}];
     const GpuId to = placement_[RankId{members[1].rank}];
-    std::uint32_t same_bytes = kNone;
     for (const std::uint32_t spec : calls_[index]) {
+      const auto sent = [&](std::uint32_t other) { return serves(out_.specs[other], out_.specs[spec]); };
+      if (std::any_of(calls_[index].begin(), calls_[index].end(), sent)) {
+        continue;  // a receive, and the call of its send is here
+      }
       Call call = new_call(spec);
-      if (call.fixed_ps < 0 && same_bytes != kNone && out_.calls[same_bytes].bytes == call.bytes) {
-        call = out_.calls[same_bytes];
-        call.spec = spec;
-      } else if (call.fixed_ps < 0) {
-        fill(index, call, lowering_.lower_message(Bytes(call.bytes), from, to).coupled);
-        same_bytes = static_cast<std::uint32_t>(out_.calls.size());
+      if (call.fixed_ps < 0) {
+        const collective::MessagePath& path = message_path(from, to);
+        set_price(call, message_price(call.bytes, path));
+        call.vector = vector_of(index, path.demands);
       }
       call.entry = out_.specs[spec].eager ? Entry::kSender : Entry::kAll;
       out_.calls.push_back(call);
     }
+  }
+
+  /// Most pairs have one channel; those with more, of several tags, come close after each other.
+  const collective::MessagePath& message_path(GpuId from, GpuId to) {
+    for (const KnownPath& known : recent_paths_) {
+      if (known.from == from && known.to == to) {
+        return known.path;
+      }
+    }
+    KnownPath& known = recent_paths_[next_recent_++ % recent_paths_.size()];
+    known.from = GpuId{};
+    known.path = from == to
+                     ? collective::MessagePath{}
+                     : lowering_.message_path(router_.find(from, to), router_.crosses_network(from, to));
+    known.from = from;
+    known.to = to;
+    return known.path;
+  }
+
+  /// What a message costs on a path, without its demands: the same on all paths of equal latency and rate.
+  const Call& message_price(std::int64_t bytes, const collective::MessagePath& path) {
+    const auto [found, fresh] = message_prices_.try_emplace(
+        std::make_tuple(bytes, path.latency.ps(), bits(path.rate), path.divisor, path.network));
+    if (fresh) {
+      collective::MessagePath bare = path;
+      bare.demands.clear();
+      fill_price(found->second, lowering_.lower_message(Bytes(bytes), bare).coupled);
+    }
+    return found->second;
+  }
+
+  static void set_price(Call& call, const Call& price) {
+    call.work = price.work;
+    call.payload = price.payload;
+    call.latency_ps = price.latency_ps;
+    call.cap = price.cap;
+    call.divisor = price.divisor;
+    call.fairness = price.fairness;
+    call.offsets = price.offsets;
   }
 
   void price_alone(std::uint32_t index) {
@@ -447,8 +583,8 @@ class Resolver {
   /// An InputError at the operation that asks for the site.
   [[noreturn]] void refuse(std::uint32_t site, const std::string& problem, std::string_view remedy) const {
     config::Diagnostics diagnostics;
-    program::add_finding(diagnostics, programs_.programs[asked_by_[site].first], asked_by_[site].second, problem,
-                         remedy);
+    program::add_finding(diagnostics, programs_.programs[asked_by_[site].first], asked_by_[site].second,
+                         problem, remedy);
     diagnostics.throw_if_any();
     STEPCAST_CHECK(false, "a finding that is none: {}", problem);
     std::abort();
@@ -456,21 +592,26 @@ class Resolver {
 
   void check_storage(std::uint32_t site, std::uint32_t rank, std::uint32_t system) const {
     if (system >= router_.cluster().storage.size()) {
-      refuse(site,
-             fmt::format("rank {} uses storage system {} (counted from 0) but the cluster \"{}\" has {} of them", rank,
-                         system, router_.cluster().name, router_.cluster().storage.size()),
-             "add \"storage\" to the cluster file");
+      refuse(
+          site,
+          fmt::format("rank {} uses storage system {} (counted from 0) but the cluster \"{}\" has {} of them",
+                      rank, system, router_.cluster().name, router_.cluster().storage.size()),
+          "add \"storage\" to the cluster file");
     }
   }
 
   void fill(std::uint32_t site, Call& call, const collective::CoupledActivity& activity) {
+    fill_price(call, activity);
+    call.vector = vector_of(site, activity.demands);
+  }
+
+  void fill_price(Call& call, const collective::CoupledActivity& activity) {
     call.work = activity.work;
     call.payload = activity.payload;
     call.latency_ps = activity.latency.ps();
     call.cap = activity.cap;
     call.divisor = activity.divisor;
     call.fairness = activity.fairness;
-    call.vector = vector_of(site, activity.demands);
     if (std::any_of(activity.completion_offset.begin(), activity.completion_offset.end(),
                     [](Duration offset) { return offset != Duration{}; })) {
       std::vector<std::int64_t> offsets;
@@ -527,7 +668,8 @@ class Resolver {
 
   void number_site(std::uint32_t index) {
     Site& site = out_.sites[index];
-    std::vector<std::int64_t> key{static_cast<std::int64_t>(site.kind), site.member_count, site.tag};
+    std::vector<std::int64_t>& key = key_;
+    key.assign({static_cast<std::int64_t>(site.kind), site.member_count, site.tag});
     bool stepped = false;
     for (const Call& call : out_.calls_of(site)) {
       key.insert(key.end(),
@@ -541,7 +683,8 @@ class Resolver {
     out_.site_kind.push_back(site_numbers_.number(key));
     for (std::uint32_t i = 0; i < site.member_count; ++i) {
       Member& member = out_.members[site.first_member + i];
-      member.role = role_numbers_.number(role_key(site, i, stepped));
+      write_role_key(site, i, stepped);
+      member.role = role_numbers_.number(key_);
     }
   }
 
@@ -554,11 +697,9 @@ class Resolver {
     }
   }
 
-  /// How member `i` of a site comes to it and leaves it.
-  std::vector<std::int64_t> role_key(const Site& site, std::uint32_t i, bool stepped) const {
+  /// How member `i` of a site comes to it and leaves it, in `key_`.
+  void write_role_key(const Site& site, std::uint32_t i, bool stepped) {
     const std::uint32_t rank = out_.members[site.first_member + i].rank;
-    const auto& slots = programs_.programs[programs_.program_of[rank]].slots;
-    const auto& values = programs_.slot_values[rank];
     // Messages and one-sided accesses are told apart by the slot of the other end.
     std::uint32_t meant = 0;
     program::SlotKind kind = program::SlotKind::kGroup;
@@ -575,19 +716,14 @@ class Resolver {
         by_slot = one_sided(out_.specs[out_.calls[site.first_call].spec].kind);
         break;
     }
-    std::vector<std::int64_t> key{static_cast<std::int64_t>(site.kind),
-                                  site.kind == Site::Kind::kMessages || stepped ? i : 0};
+    key_.assign(
+        {static_cast<std::int64_t>(site.kind), site.kind == Site::Kind::kMessages || stepped ? i : 0});
     if (by_slot) {
-      std::uint32_t slot = 0;
-      while (slot < slots.size() && (values[slot] != meant || slots[slot].kind != kind)) {
-        ++slot;
-      }
-      key.push_back(slot);
+      key_.push_back(slots_.first(rank, kind, meant));
     }
     for (const Call& call : out_.calls_of(site)) {
-      key.push_back(call.offsets == kNone ? 0 : out_.offsets[call.offsets][i]);
+      key_.push_back(call.offsets == kNone ? 0 : out_.offsets[call.offsets][i]);
     }
-    return key;
   }
 
   void number_resources() {
@@ -625,6 +761,7 @@ class Resolver {
                              int,
                              bool,
                              bool,
+                             bool,
                              std::uint32_t,
                              std::int64_t>;
 
@@ -636,9 +773,24 @@ class Resolver {
   collective::Lowering lowering_;
   Sites out_;
   std::map<SpecKey, std::uint32_t> spec_number_;
-  std::vector<std::vector<std::uint32_t>> wishes_;  // by program
-  std::vector<bool> wishes_known_;
-  std::vector<std::vector<std::uint32_t>> calls_;                  // by site: CallSpecs
+  struct KnownPath {
+    GpuId from;
+    GpuId to;
+    collective::MessagePath path;
+  };
+
+  SlotFinder slots_;
+  std::vector<std::vector<std::uint32_t>> wishes_;  // by program: operations
+  std::vector<std::uint32_t> group_sites_;          // by group
+  ChannelTable channels_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+      alone_sites_;  // by rank, spec, peer
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint32_t, bool>, Call>
+      message_prices_;  // by bytes, latency, rate, divisor, over the network
+  std::array<KnownPath, 8> recent_paths_;
+  std::size_t next_recent_ = 0;
+  std::vector<std::int64_t> key_;                                  // scratch of the numbering
+  std::vector<SmallVector<std::uint32_t, 2>> calls_;               // by site: CallSpecs
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked_by_;  // by site: program and operation
   Numbering rank_numbers_;
   Numbering site_numbers_;
@@ -653,26 +805,18 @@ Sites::Way Sites::way(const program::Programs& programs, std::uint32_t rank, std
   const Operation& op = programs.programs[program].operations[operation];
   const std::uint32_t spec = spec_of[program][operation];
   Way way;
+  way.site = wish_site[first_wish[rank] + wish_of[program][operation]];
+  way.member = sites[way.site].first_member;
   if (op.kind == OpKind::kCollective) {
-    const std::uint32_t group = programs.slot_values[rank][op.target];
-    way.site = group_site[group];
     for (const auto& [known, member] : groups_of_rank[rank]) {
-      way.member = known == group ? member : way.member;
+      way.member = known == sites[way.site].group ? member : way.member;
     }
-  } else if (meets_a_peer(op.kind)) {
-    const bool sends = op.kind == OpKind::kSend;
-    const std::uint32_t peer = programs.slot_values[rank][op.target];
-    const std::uint32_t tag = op.detail == Operation::kNone ? 0 : op.detail;
-    way.site = channel_site.at({sends ? rank : peer, sends ? peer : rank, tag});
-    way.member = sites[way.site].first_member + (sends ? 0 : 1);
-  } else {
-    const std::uint32_t peer = one_sided(op.kind) ? programs.slot_values[rank][op.target] : 0;
-    way.site = alone_site.at({rank, spec, peer});
-    way.member = sites[way.site].first_member;
+  } else if (op.kind == OpKind::kRecv) {
+    ++way.member;
   }
   const Site& site = sites[way.site];
   way.call = site.first_call;
-  while (calls[way.call].spec != spec) {
+  while (calls[way.call].spec != spec && !serves(specs[calls[way.call].spec], specs[spec])) {
     ++way.call;
     STEPCAST_CHECK(way.call < site.first_call + site.call_count,
                    "rank {}, operation {}: a call without price", rank, operation);

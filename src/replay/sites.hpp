@@ -1,15 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "base/fingerprint.hpp"
 #include "collective/collective.hpp"
 #include "program/program.hpp"
 #include "replay/compiled.hpp"
@@ -28,6 +24,7 @@ struct CallSpec {
   collective::Request request;  ///< of collectives; `bytes` also of messages and storage
   program::BytesMeaning meaning = program::BytesMeaning::kWholeBuffer;
   bool eager = false;          ///< sends
+  bool receives = false;       ///< the receiving end of a message: it takes the price of the send
   bool write = false;          ///< storage
   std::uint32_t target = 0;    ///< tag of a message, storage system
   std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked
@@ -103,6 +100,8 @@ struct Sites {
     return std::span(edges).subspan(site.first_edge, site.edge_count);
   }
 
+  // A wish is what operations of a program that ask for the same of the same slot have in common.
+
   /// Where an operation of a rank goes.
   struct Way {
     std::uint32_t site = kNone;
@@ -112,22 +111,10 @@ struct Sites {
   /// REQUIRES: the operation communicates.
   [[nodiscard]] Way way(const program::Programs& programs, std::uint32_t rank, std::uint32_t operation) const;
 
-  struct ChannelKey {
-    std::uint32_t sender = 0;
-    std::uint32_t receiver = 0;
-    std::uint32_t tag = 0;
-    friend bool operator==(const ChannelKey&, const ChannelKey&) = default;
-  };
-  struct ChannelHash {
-    std::size_t operator()(const ChannelKey& key) const {
-      return static_cast<std::size_t>(mix((std::uint64_t{key.sender} << 32U) | key.receiver, key.tag));
-    }
-  };
-  std::vector<std::uint32_t> group_site;                                             ///< by group
+  std::vector<std::vector<std::uint32_t>> wish_of;  ///< by program, by operation: number of its wish or kNone
+  std::vector<std::size_t> first_wish;              ///< by rank: into `wish_site`
+  std::vector<std::uint32_t> wish_site;             ///< by rank and wish
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> groups_of_rank;  ///< group, member index
-  std::unordered_map<ChannelKey, std::uint32_t, ChannelHash> channel_site;           ///< looked up only
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
-      alone_site;  ///< rank, spec, peer
 };
 
 /// Finds and prices every site. `fixed_ps` of operations come from the compiled programs. Throws

@@ -106,7 +106,8 @@ std::string Simulation::down_links_text() const {
       where.add(fault.place,
                 fmt::format("link \"{}\" is down from {:g} s on and for good", fault.link,
                             fault.at.since_start().seconds()),
-                "give it \"until\" or a factor above 0; from \"0 s\" on it is routed around where there is another path");
+                "give it \"until\" or a factor above 0; from \"0 s\" on it is routed around where there is "
+                "another path");
       text += "\n" + where.text();
     }
   }

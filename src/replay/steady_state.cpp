@@ -203,8 +203,8 @@ void Simulation::append_instance(const Instance& instance, std::vector<std::uint
     out.push_back(word(now_ - instance.transferred_at));
   }
   if (wiring_.exchanges[instance.exchange].plan != kNone) {
-    out.insert(out.end(), instance.step_waits.begin(), instance.step_waits.end());
-    out.insert(out.end(), instance.member_left.begin(), instance.member_left.end());
+    out.insert(out.end(), instance.steps->waits.begin(), instance.steps->waits.end());
+    out.insert(out.end(), instance.steps->left.begin(), instance.steps->left.end());
   }
 }
 

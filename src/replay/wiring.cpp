@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -28,6 +29,7 @@ class Wirer {
     place_.assign(sites_.members.size(), kNone);
     add_resources();
     gather_demands();
+    reserve();
     for (std::uint32_t cls = 0; cls < partition_.sites.count(); ++cls) {
       add_site(cls);
     }
@@ -59,18 +61,48 @@ class Wirer {
     for (const std::uint32_t site : partition_.sites.representative) {
       first_vector_.push_back(first_vector_.back() + sites_.sites[site].vectors);
     }
-    demands_.resize(first_vector_.back());
+    first_demand_.assign(first_vector_.back() + 1, 0);
+    for_each_demand([this](std::size_t vector, std::uint32_t /*cls*/, std::uint32_t /*weight*/) {
+      ++first_demand_[vector + 1];
+    });
+    for (std::size_t vector = 1; vector < first_demand_.size(); ++vector) {
+      first_demand_[vector] += first_demand_[vector - 1];
+    }
+    demands_.resize(first_demand_.back());
+    std::vector<std::size_t> next(first_demand_.begin(), first_demand_.end() - 1);
+    for_each_demand([&](std::size_t vector, std::uint32_t cls, std::uint32_t weight) {
+      // The network adds up the entries of one resource.
+      demands_[next[vector]++] = {ResourceId{cls}, weight, 1};
+    });
+  }
+
+  template <class Visit>
+  void for_each_demand(const Visit& visit) const {
     for (std::uint32_t index = 0; index < sites_.sites.size(); ++index) {
-      const std::uint32_t first = first_vector_[partition_.sites.of[index]];
+      const std::size_t first = first_vector_[partition_.sites.of[index]];
       for (const Edge& edge : sites_.edges_of(sites_.sites[index])) {
         const std::uint32_t cls = partition_.resources.of[edge.resource];
-        if (partition_.resources.representative[cls] != edge.resource) {
-          continue;
+        if (partition_.resources.representative[cls] == edge.resource) {
+          visit(first + edge.vector, cls, edge.weight);
         }
-        // The network adds up the entries of one resource.
-        demands_[first + edge.vector].push_back({ResourceId{cls}, edge.weight, 1});
       }
     }
+  }
+
+  /// Room for what the representatives of all sites need.
+  void reserve() {
+    std::size_t calls = 0;
+    std::size_t members = 0;
+    for (const std::uint32_t site : partition_.sites.representative) {
+      calls += sites_.sites[site].call_count;
+      members += sites_.sites[site].member_count;
+    }
+    out_.sites.reserve(partition_.sites.count());
+    out_.exchanges.reserve(calls);
+    out_.member_rank.reserve(members);
+    member_role_.reserve(members);
+    first_exchange_.reserve(partition_.sites.count());
+    network_.reserve(first_vector_.back(), demands_.size());
   }
 
   void add_site(std::uint32_t cls) {
@@ -80,25 +112,42 @@ class Wirer {
     out.group = site.group;
     out.tag = site.tag;
     out.first_member = static_cast<std::uint32_t>(out_.member_rank.size());
-    std::vector<std::uint32_t> place;  // by member of the representative
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;  // by rank class and role
+    std::vector<std::uint32_t>& place = site_places_;
+    place.clear();
+    numbers_.clear();
     for (const Member& member : sites_.members_of(site)) {
-      const auto [found, fresh] = number.try_emplace({partition_.ranks.of[member.rank], member.role},
-                                                     static_cast<std::uint32_t>(number.size()));
-      if (fresh) {
-        out_.member_rank.push_back(member.rank);
-        member_role_.push_back(member.role);
-      }
-      place.push_back(found->second);
-      place_[site.first_member + place.size() - 1] = found->second;
+      place.push_back(number_member(out, member));
+      place_[site.first_member + place.size() - 1] = place.back();
     }
-    out.members = static_cast<std::uint32_t>(number.size());
+    out.members = static_cast<std::uint32_t>(out_.member_rank.size()) - out.first_member;
     own_shapes_.clear();
     out_.sites.push_back(out);
     first_exchange_.push_back(static_cast<std::uint32_t>(out_.exchanges.size()));
     for (const Call& call : sites_.calls_of(site)) {
       add_exchange(cls, call, place, out.members);
     }
+  }
+
+  /// The member of a class of sites that a member of its representative is: one per rank class and role.
+  std::uint32_t number_member(const SiteClass& out, const Member& member) {
+    constexpr std::uint32_t kFew = 8;  // found faster than in a map
+    const auto known = static_cast<std::uint32_t>(out_.member_rank.size()) - out.first_member;
+    const std::uint32_t cls = partition_.ranks.of[member.rank];
+    for (std::uint32_t i = 0; i < std::min(known, kFew); ++i) {
+      if (partition_.ranks.of[out_.member_rank[out.first_member + i]] == cls &&
+          member_role_[out.first_member + i] == member.role) {
+        return i;
+      }
+    }
+    if (known >= kFew) {
+      const auto [found, fresh] = numbers_.try_emplace({cls, member.role}, known);
+      if (!fresh) {
+        return found->second;
+      }
+    }
+    out_.member_rank.push_back(member.rank);
+    member_role_.push_back(member.role);
+    return known;
   }
 
   void add_exchange(std::uint32_t cls,
@@ -115,7 +164,8 @@ class Wirer {
     exchange.entry = call.entry;
     exchange.form = form_of(call);
     if (call.offsets != kNone) {
-      exchange.offsets = offsets_of(sites_.offsets[call.offsets], place, members);
+      const bool unfolded = members == place.size();  // then no two ranks of the site are one member
+      exchange.offsets = unfolded ? call.offsets : offsets_of(sites_.offsets[call.offsets], place, members);
     }
     if (call.transfers != kNone) {
       STEPCAST_CHECK(members == place.size(), "a stepped collective folds its own members");
@@ -126,7 +176,7 @@ class Wirer {
     out_.exchanges.push_back(exchange);
   }
 
-  /// Offsets by member of the class; those of the site when no two of its ranks are one member.
+  /// Offsets by member of the class.
   std::uint32_t offsets_of(const std::vector<std::int64_t>& by_rank,
                            const std::vector<std::uint32_t>& place,
                            std::uint32_t members) {
@@ -145,7 +195,9 @@ class Wirer {
   ShapeId add_shape(
       std::uint32_t cls, std::uint32_t vector, std::uint32_t divisor, std::uint32_t fairness, double cap) {
     network::Shape shape;
-    shape.demands = demands_[first_vector_[cls] + vector];
+    const std::size_t index = first_vector_[cls] + vector;
+    shape.demands =
+        std::span(demands_).subspan(first_demand_[index], first_demand_[index + 1] - first_demand_[index]);
     shape.divisor = divisor;
     shape.fairness = fairness;
     shape.cap = cap;
@@ -219,6 +271,7 @@ class Wirer {
     const std::uint32_t rank = partition_.ranks.representative[cls];
     const std::uint32_t program = programs_.program_of[rank];
     std::vector<Endpoint> endpoints;
+    endpoints.reserve(sites_.spec_of[program].size());
     for (std::uint32_t op = 0; op < sites_.spec_of[program].size(); ++op) {
       if (sites_.spec_of[program][op] == kNone) {
         continue;
@@ -253,11 +306,15 @@ class Wirer {
   const routing::Router& router_;
   network::FlowNetwork& network_;
   Wiring out_;
-  std::vector<std::uint32_t> first_vector_;            // by class of site
-  std::vector<std::vector<network::Demand>> demands_;  // by demand vector of all classes
-  std::vector<std::uint32_t> first_exchange_;          // by class of site
-  std::vector<std::uint32_t> place_;        // by member of Sites: member of the class, of representatives
-  std::vector<std::uint32_t> member_role_;  // by member of all classes
+  std::vector<std::size_t> first_vector_;  // by class of site
+  std::vector<std::size_t> first_demand_;  // by demand vector of all classes
+  std::vector<network::Demand> demands_;
+  std::vector<std::uint32_t> first_exchange_;  // by class of site
+  std::vector<std::uint32_t> place_;           // by member of Sites: member of the class, of representatives
+  std::vector<std::uint32_t> member_role_;     // by member of all classes
+  std::vector<std::uint32_t>
+      site_places_;  // of the class that is being added: by member of its representative
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers_;  // ... by rank class and role
   std::vector<std::pair<const Call*, ShapeId>> own_shapes_;  // of the class that is being added
   std::map<std::vector<std::int64_t>, std::uint32_t> offset_number_;
   std::map<std::tuple<int, std::int64_t, std::uint32_t>, std::uint32_t> forms_;

@@ -42,6 +42,9 @@ struct RequestHash {
 
 /// Adds the hops of a part that carries 1 / `of` of the flow to a path (not its latency).
 void append(const Path& part, std::uint32_t of, Path& path) {
+  if (path.hops.empty()) {
+    path.hops.reserve(part.hops.size());
+  }
   for (Hop hop : part.hops) {
     const std::uint64_t denominator = std::uint64_t{hop.denominator} * of;
     const auto same = std::find_if(path.hops.begin(), path.hops.end(),
@@ -250,6 +253,10 @@ void Router::prepare(std::span<const GpuId> destinations) const {
 
 const Path& Router::between(GpuId from, GpuId to, std::uint64_t flow) const {
   return between_by(from, from, to, flow);
+}
+
+Path Router::find(GpuId from, GpuId to, std::uint64_t flow) const {
+  return state_->gpu_path(from, from, to, state_->entry.uses_flow ? flow : 0);
 }
 
 const Path& Router::between_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {

@@ -1,6 +1,7 @@
 // How much one activity of the flow network costs: start + its part of resolve + completion.
 // The time per item is what matters; sizes are the number of rings or flows that run at once.
 
+#include <algorithm>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -121,6 +122,38 @@ void rings_that_share_trunks(benchmark::State& state) {
   load.run(state, false);
 }
 
+/// Hosts in islands of `island` flows that share their links, and enough islands for `flows` flows in all: a
+/// completion changes one island. Every flow crosses the link of its source and that of its destination.
+void islands(benchmark::State& state, std::int64_t flows, std::int64_t island) {
+  Load load;
+  for (std::int64_t first = 0; first < flows; first += island) {
+    std::vector<ResourceId> links;
+    const auto hosts = static_cast<std::uint32_t>(std::max<std::int64_t>(island / 4, 1));
+    for (std::uint32_t host = 0; host < 2 * hosts; ++host) {
+      links.push_back(load.net.add_resource(kNvlink));
+    }
+    for (std::int64_t flow = 0; flow < island; ++flow) {
+      // Flow f goes from host f mod H to host f + f / H: each host has four, and all are one component.
+      const auto f = static_cast<std::uint32_t>(flow);
+      const std::vector<Demand> demands = {{.resource = links[f % hosts]},
+                                           {.resource = links[hosts + (f + f / hosts) % hosts]}};
+      load.shapes.push_back(load.net.add_shape({.demands = demands}));
+    }
+  }
+  load.run(state, false);
+}
+
+/// Islands of 16 flows: does an event cost more when the fabric around it is larger?
+void fabric_grows(benchmark::State& state) {
+  islands(state, state.range(0), 16);
+}
+/// 65,536 flows in islands of more and more flows: an event costs what its island costs.
+void component_grows(benchmark::State& state) {
+  islands(state, 65536, state.range(0));
+}
+
+BENCHMARK(fabric_grows)->Arg(1024)->Arg(16384)->Arg(131072)->Arg(1048576)->Iterations(20000);
+BENCHMARK(component_grows)->RangeMultiplier(4)->Range(4, 4096)->Iterations(500);
 BENCHMARK(rings_of_own_size)->RangeMultiplier(4)->Range(64, 4096);
 BENCHMARK(rings_in_step)->RangeMultiplier(4)->Range(64, 4096);
 BENCHMARK(rings_that_share_trunks)->RangeMultiplier(8)->Range(8, 512);
