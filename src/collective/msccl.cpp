@@ -122,6 +122,7 @@ class MscclReader {
     }
     if (kind == kinds.end()) {
       std::vector<std::string> names;
+      names.reserve(kinds.size());
       for (const auto& known : kinds) {
         names.push_back(known.first);
       }
@@ -208,10 +209,10 @@ class MscclReader {
     }
   }
 
-  Step step_of(const pugi::xml_node& node,
-               std::string_view type,
-               std::int64_t send,
-               std::int64_t receive) const {
+  [[nodiscard]] Step step_of(const pugi::xml_node& node,
+                             std::string_view type,
+                             std::int64_t send,
+                             std::int64_t receive) const {
     const auto* known = std::find_if(std::begin(kTypes), std::end(kTypes),
                                      [&](const StepType& one) { return one.name == type; });
     if (known == std::end(kTypes)) {
