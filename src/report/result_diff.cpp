@@ -103,6 +103,7 @@ std::vector<Part> merged(const std::map<std::string, double>& before,
     parts.try_emplace(name, Part{name, 0, 0}).first->second.after = seconds;
   }
   std::vector<Part> out;
+  out.reserve(parts.size());
   for (auto& [name, part] : parts) {
     out.push_back(part);
   }
