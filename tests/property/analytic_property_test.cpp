@@ -216,3 +216,27 @@ TEST_CASE("a GPU that is slow for the whole step makes its stage as slow as in f
               predict(cluster, job, 2, "flow").timeline.end);
   }));
 }
+
+TEST_CASE("a step of many micro-batches is reported as flow reports it, without being walked whole") {
+  const topology::Cluster cluster = test::clean_cluster();
+  Drawn plan;
+  plan.pp = 2;
+  plan.micro_batches = 1501;  // not a whole number of rounds beyond the steps that are walked
+  const std::string text = fmt::format(
+      R"({{"name": "long", "model": {{"layers": 4, "hidden": 512, "heads": 8, "vocab": 1000}}, "sequence": 256,
+          "parallel": {{"pp": 2}}, "micro_batch": 1, "global_batch": {}}})",
+      plan.micro_batches);
+  config::Diagnostics diagnostics;
+  const config::Document document = config::Document::parse(text, "long.json", diagnostics);
+  workload::Job job = workload::read_job(document, diagnostics);
+  workload::resolve(job, plan.ranks(), document, diagnostics);
+  // Two ranks, one message each way at a time: no two operations share a link.
+  const replay::Timeline flow = predict(cluster, job, plan.ranks(), "flow").timeline;
+  const replay::Timeline analytic = predict(cluster, job, plan.ranks(), "analytic").timeline;
+  CHECK(analytic.end == flow.end);
+  CHECK(analytic.breakdown == flow.breakdown);
+  CHECK(analytic.operations == flow.operations);
+  CHECK(analytic.last_class == flow.last_class);
+  CHECK(std::accumulate(analytic.critical_path.begin(), analytic.critical_path.end(), Duration{}) ==
+        analytic.end.since_start());
+}
