@@ -160,6 +160,7 @@ std::vector<Bytes> whole_elements(const std::vector<Bytes>& sizes,
                       kind == collective::Kind::kAllToAll;
   const std::int64_t piece = element_bytes(dtype) * (shared ? std::int64_t{ranks} : 1);
   std::vector<Bytes> whole;
+  whole.reserve(sizes.size());
   for (const Bytes size : sizes) {
     whole.emplace_back(size.count() / piece * piece);
   }
