@@ -294,6 +294,9 @@ std::optional<std::pair<std::size_t, std::pair<std::string, std::string>>> refus
   if (text.empty()) {
     return {{0, Text{"empty file", "write a JSON object"}}};
   }
+  if (text.starts_with("\xEF\xBB\xBF")) {  // one is accepted; the parser would skip another unseen
+    return {{0, Text{"two byte order marks", "leave one"}}};
+  }
   if (skip_blanks(text, 0) == text.size()) {
     return {{0, Text{"the file holds only blanks and comments", "write a JSON object"}}};
   }
