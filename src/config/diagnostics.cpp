@@ -52,6 +52,10 @@ void Diagnostics::add(std::string_view problem, std::string_view remedy) {
 }
 
 void Diagnostics::add_unsupported(const Place& place, std::string_view problem, std::string_view remedy) {
+  if (place.file.empty()) {
+    add_unsupported(problem, remedy);
+    return;
+  }
   add_message({place.file, place.line, place.column,
                fmt::format("{}: {}", place_text(place), with_remedy(problem, remedy))});
 }

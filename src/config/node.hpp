@@ -31,7 +31,7 @@ struct Place {
 /// The same error twice counts once.
 class Diagnostics {
  public:
-  /// Records one error. `problem` says what is wrong, `remedy` what to do.
+  /// Records one error. `problem` says what is wrong, `remedy` what to do. A place without file is none.
   void add(const Place& place, std::string_view problem, std::string_view remedy);
 
   /// Records an error that has no place in a file (a flag, a contradiction between two files).

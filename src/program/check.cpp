@@ -1,5 +1,4 @@
 #include <array>
-#include <optional>
 
 #include <fmt/core.h>
 
@@ -28,20 +27,17 @@ const SourcePlace* place_of(const Program& program, std::uint32_t operation) {
   return place < program.places.size() ? &program.places[place] : nullptr;
 }
 
-/// Where an operation stands in a file, or what it was generated from; nothing when neither is known.
-std::optional<config::Place> file_place(const Program& program, std::uint32_t operation) {
+/// Where an operation stands in a file, or what it was generated from; without file when neither is known.
+config::Place file_place(const Program& program, std::uint32_t operation) {
   const SourcePlace* own = place_of(program, operation);
   const SourcePlace* place = own == nullptr ? &program.origin : own;
-  if (place->file.empty()) {
-    return std::nullopt;
-  }
   config::Place at;
   at.file = place->file;
   at.pointer = place->pointer;
   if (place->column > 0) {
     at.line = static_cast<int>(place->offset);
     at.column = place->column;
-  } else if (place->offset >= 0) {
+  } else if (place->offset >= 0 && !at.file.empty()) {
     at.file += fmt::format(":{}", place->offset);
   }
   return at;
@@ -96,11 +92,7 @@ void add_finding(config::Diagnostics& diagnostics,
                  std::uint32_t operation,
                  std::string_view problem,
                  std::string_view remedy) {
-  if (const auto at = file_place(program, operation)) {
-    diagnostics.add(*at, problem, remedy);
-  } else {
-    diagnostics.add(problem, remedy);
-  }
+  diagnostics.add(file_place(program, operation), problem, remedy);
 }
 
 void add_unsupported(config::Diagnostics& diagnostics,
@@ -108,11 +100,7 @@ void add_unsupported(config::Diagnostics& diagnostics,
                      std::uint32_t operation,
                      std::string_view problem,
                      std::string_view remedy) {
-  if (const auto at = file_place(program, operation)) {
-    diagnostics.add_unsupported(*at, problem, remedy);
-  } else {
-    diagnostics.add_unsupported(problem, remedy);
-  }
+  diagnostics.add_unsupported(file_place(program, operation), problem, remedy);
 }
 
 void add_findings(config::Diagnostics& diagnostics,
