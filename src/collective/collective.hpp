@@ -19,6 +19,9 @@ namespace stepcast::collective {
 
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 [[nodiscard]] std::string_view name_of(Protocol protocol);
+[[nodiscard]] const std::vector<std::string>& protocol_names();
+/// By name as above; nothing for another word.
+[[nodiscard]] std::optional<Protocol> find_protocol(std::string_view name);
 
 /// NCCL's MAXCHANNELS.
 inline constexpr std::uint32_t kMostChannels = 64;

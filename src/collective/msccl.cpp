@@ -135,11 +135,7 @@ class MscclReader {
     schedule.root = static_cast<std::uint32_t>(number(algo, "root", 0, kMostMembers, 0));
     schedule.in_place = number(algo, "inplace", 0, 1, 1) == 1;
     const std::string proto = algo.attribute("proto").as_string();
-    for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
-      if (proto == name_of(protocol)) {
-        file_.protocol = protocol;
-      }
-    }
+    file_.protocol = find_protocol(proto);
     if (!proto.empty() && !file_.protocol) {
       refuse(algo.offset_debug(), fmt::format("unknown proto \"{}\"", config::printable(proto, 40)),
              "use Simple, LL or LL128");

@@ -1,17 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "collective/schedule_file.hpp"
 
 // Internal to collective/: the XML of MSCCL.
 namespace stepcast::collective {
-
-// Of one file: beyond these it is a mistake.
-inline constexpr std::uint32_t kMostMembers = 131'072;
-inline constexpr std::uint32_t kMostChunks = 1U << 24;
-inline constexpr std::uint32_t kMostLanes = 1U << 20;
 
 /// Reads "<algo>": GPUs, thread blocks and steps become lanes; `nop` steps, which only wait, become
 /// dependencies of the step that follows. Not checked for what it does. Errors carry the line.

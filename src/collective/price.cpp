@@ -64,6 +64,24 @@ std::string_view name_of(Protocol protocol) {
   return "";
 }
 
+const std::vector<std::string>& protocol_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    all.reserve(kProtocols.size());
+    for (const Protocol protocol : kProtocols) {
+      all.emplace_back(name_of(protocol));
+    }
+    return all;
+  }();
+  return names;
+}
+
+std::optional<Protocol> find_protocol(std::string_view name) {
+  const auto* const found = std::find_if(kProtocols.begin(), kProtocols.end(),
+                                         [&](Protocol protocol) { return name == name_of(protocol); });
+  return found == kProtocols.end() ? std::nullopt : std::optional(*found);
+}
+
 Duration hop_latency(Protocol protocol,
                      const hardware::CollectiveConstants& constants,
                      bool network,

@@ -47,7 +47,7 @@ class JsonReader {
     schedule.root = whole(root_.get("root"), kMostMembers);
     schedule.in_place = !root_.get("in_place").present() || root_.get("in_place").boolean();
     if (root_.get("protocol").present()) {
-      file.protocol = static_cast<Protocol>(root_.get("protocol").one_of({"LL", "LL128", "Simple"}));
+      file.protocol = static_cast<Protocol>(root_.get("protocol").one_of(protocol_names()));
     }
     for (const config::Node& lane : root_.require("lanes").items()) {
       schedule.lanes.push_back(lane_of(lane));

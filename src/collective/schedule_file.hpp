@@ -28,7 +28,10 @@ struct ScheduleFile {
 /// The same for text that is already read; `name` stands for the file in messages.
 [[nodiscard]] ScheduleFile read_schedule(const std::string& text, const std::string& name);
 
-/// Steps that one file may hold.
+// Of one file: beyond these it is a mistake, or too large to be checked.
 inline constexpr std::size_t kMostFileSteps = 4'000'000;
+inline constexpr std::uint32_t kMostMembers = 131'072;
+inline constexpr std::uint32_t kMostChunks = 1U << 24;
+inline constexpr std::uint32_t kMostLanes = 1U << 20;
 
 }  // namespace stepcast::collective
