@@ -124,17 +124,17 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       .add_option("--fold", options.fold,
                   "run one representative of ranks that behave the same, or every rank: auto|off")
       ->capture_default_str();
-  command
-      .add_option("--steady-state", options.steady_state,
-                  "count the repetitions of a steady state, or simulate them: auto|off (same results)")
-      ->capture_default_str();
   add_whole(command, "--seed", options.seed, 0, std::numeric_limits<std::uint64_t>::max(),
             "seed of hashed routing");
   add_threads(command, options);
   command.add_flag("--profile", options.profile, "say on standard error where our own time went");
 }
 
-void add_trace_options(CLI::App& command, CommonOptions& options) {
+void add_step_options(CLI::App& command, CommonOptions& options) {
+  command
+      .add_option("--steady-state", options.steady_state,
+                  "count the repetitions of a steady state, or simulate them: auto|off (same results)")
+      ->capture_default_str();
   command.add_option("--trace", options.trace, "write the timeline as Chrome trace JSON (opens in Perfetto)");
   command.add_option("--trace-ranks", options.trace_ranks,
                      "ranks in the trace (default: all up to 64 ranks, else one per program)");
@@ -143,16 +143,20 @@ void add_trace_options(CLI::App& command, CommonOptions& options) {
 void check_outputs(const CommonOptions& options, const std::vector<std::string>& inputs) {
   config::Diagnostics diagnostics;
   std::vector<std::pair<std::string, std::string>> outputs;
-  for (const auto& [flag, path] :
-       {std::pair("--output", options.output), std::pair("--trace", options.trace)}) {
+  for (const auto& [flag, path] : {std::pair("--output", options.output), std::pair("--trace", options.trace),
+                                   std::pair("--plot", options.plot)}) {
     if (!path.empty()) {
       outputs.emplace_back(flag, path);
     }
   }
-  if (outputs.size() == 2 && same_file(options.output, options.trace)) {
-    diagnostics.add(
-        fmt::format("--output {} and --trace {} are the same file", options.output, options.trace),
-        "give each a file of its own");
+  for (std::size_t i = 1; i < outputs.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (same_file(outputs[j].second, outputs[i].second)) {
+        diagnostics.add(fmt::format("{} {} and {} {} are the same file", outputs[j].first, outputs[j].second,
+                                    outputs[i].first, outputs[i].second),
+                        "give each a file of its own");
+      }
+    }
   }
   for (const auto& [flag, path] : outputs) {
     for (const std::string& input : inputs) {

@@ -27,6 +27,7 @@ struct CommonOptions {
   std::uint64_t threads = 0;  ///< 0 = all cores
   std::string trace;
   std::string trace_ranks;
+  std::string plot;
   std::string format = "text";
   std::string output;
   bool quiet = false;
@@ -46,10 +47,10 @@ void add_whole(CLI::App& command,
 void add_output_options(CLI::App& command, CommonOptions& options, const std::string& formats);
 /// Adds --threads to a command.
 void add_threads(CLI::App& command, CommonOptions& options);
-/// Adds --set --ranks --fidelity --routing --lowering --fold --steady-state --seed --threads --profile.
+/// Adds --set --ranks --fidelity --routing --lowering --fold --seed --threads --profile.
 void add_run_options(CLI::App& command, CommonOptions& options);
-/// Adds --trace --trace-ranks.
-void add_trace_options(CLI::App& command, CommonOptions& options);
+/// Adds what only whole steps have: --steady-state --trace --trace-ranks.
+void add_step_options(CLI::App& command, CommonOptions& options);
 
 /// Refuses, before the run, outputs that cannot be written, that are one and the same file, or that would
 /// replace one of the files that are read (InputError).

@@ -23,6 +23,20 @@ program::CollectiveDetail detail_of(const collective::Request& request) {
   return detail;
 }
 
+program::Operation operation_of(const collective::Request& request,
+                                std::uint16_t stream,
+                                std::uint32_t slot,
+                                std::uint32_t detail) {
+  program::Operation op;
+  op.kind = program::OpKind::kCollective;
+  op.stream = stream;
+  op.dtype = request.dtype;
+  op.bytes = request.bytes.count();
+  op.target = slot;
+  op.detail = detail;
+  return op;
+}
+
 /// Collectives that run together, as programs: a rank per GPU, a stream per collective of a rank. Ranks
 /// that take part in the same collectives share a program.
 class Together {
@@ -93,15 +107,8 @@ class Together {
         program.operations.push_back(wait);
         collective_of.push_back(kNone);
       }
-      program::Operation op;
-      op.kind = program::OpKind::kCollective;
-      op.stream = stream;
-      op.dtype = one.request.dtype;
-      op.bytes = one.request.bytes.count();
-      op.target = slot;
-      op.detail = static_cast<std::uint32_t>(program.collectives.size());
+      program.operations.push_back(operation_of(one.request, stream, slot, slot));
       program.collectives.push_back(detail_of(one.request));
-      program.operations.push_back(op);
       collective_of.push_back(parts[slot]);
     }
     programs.programs.push_back(std::move(program));
@@ -117,22 +124,14 @@ class Together {
 
 /// Calls one after the other on one group: every call starts when the last member has ended the one
 /// before, so that their times add up to the run.
-program::Programs sequence_of(const collective::Request& request,
-                              std::span<const Bytes> sizes,
-                              std::uint32_t members) {
+program::Programs sequence_of(std::span<const collective::Request> calls, std::uint32_t members) {
   program::Program program;
   program.name = "collective";
   program.streams.push_back({"communication", program::StreamKind::kCommunication});
   program.slots.push_back({"all", program::SlotKind::kGroup});
-  program.collectives.push_back(detail_of(request));
-  for (const Bytes bytes : sizes) {
-    program::Operation op;
-    op.kind = program::OpKind::kCollective;
-    op.dtype = request.dtype;
-    op.bytes = bytes.count();
-    op.target = 0;
-    op.detail = 0;
-    program.operations.push_back(op);
+  program.collectives.push_back(detail_of(calls.front()));  // they differ in bytes alone
+  for (const collective::Request& call : calls) {
+    program.operations.push_back(operation_of(call, 0, 0, 0));
   }
   program::Programs programs;
   programs.ranks = members;
@@ -166,69 +165,67 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
                                             const collective::Request& request,
                                             std::span<const Bytes> sizes,
                                             std::span<const GpuId> group,
-                                            collective::Form form,
-                                            std::string_view fidelity,
+                                            const CollectiveOptions& options,
                                             std::span<const OtherCollective> others) {
+  if (sizes.empty()) {
+    return {};
+  }
+  const bool analytic = options.fidelity == "analytic";
+  if (analytic) {
+    require_coupled(options.form);
+  }
+  router.prepare(group);
   const auto compute = compute::make_model("roofline");
   const collective::Lowering lowering(router);
-  router.prepare(group);
+  Placement placement;
+  for (const GpuId gpu : group) {
+    placement.push_back(gpu);
+  }
+  std::vector<collective::Request> calls;
+  for (const Bytes bytes : sizes) {
+    calls.push_back(request);
+    calls.back().bytes = bytes;
+  }
+  // What is chosen does not depend on the form.
+  const std::vector<collective::Lowered> chosen = lowering.lower(calls, group, collective::Form::kCoupled);
   std::vector<CollectiveTime> times;
-  if (fidelity == "analytic") {
-    require_coupled(form);
-    Placement placement;
-    for (const GpuId gpu : group) {
-      placement.push_back(gpu);
-    }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    times.push_back({sizes[i], {}, chosen[i].algorithm, chosen[i].protocol, chosen[i].channels, {}});
+  }
+  if (analytic) {
     const AlonePrices prices(router, placement);
-    std::vector<Duration> alone;
-    for (const OtherCollective& other : others) {
-      alone.push_back(
-          Duration::from_ps(prices.alone_ps(lowering.lower(other.request, other.group, form).coupled)));
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      times[i].time = Duration::from_ps(prices.alone_ps(chosen[i].coupled));
+      for (const OtherCollective& other : others) {
+        times[i].others.push_back(Duration::from_ps(
+            prices.alone_ps(lowering.lower(other.request, other.group, collective::Form::kCoupled).coupled)));
+      }
     }
-    for (const Bytes bytes : sizes) {
-      collective::Request call = request;
-      call.bytes = bytes;
-      const collective::Lowered lowered = lowering.lower(call, group, form);
-      times.push_back({bytes, Duration::from_ps(prices.alone_ps(lowered.coupled)), lowered.algorithm,
-                       lowered.protocol, lowered.channels, alone});
+    return times;
+  }
+  ExecutorOptions run;
+  run.form = options.form;
+  run.fold = options.fold;
+  run.record_timeline = true;
+  if (others.empty() && options.form == collective::Form::kCoupled) {
+    const program::Programs programs = sequence_of(calls, static_cast<std::uint32_t>(group.size()));
+    const std::vector<Duration> sequence =
+        sequence_times(execute(programs, placement, router, *compute, run), sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      times[i].time = sequence[i];
     }
     return times;
   }
   std::vector<OtherCollective> all(others.size() + 1);
   all.front() = {request, {group.begin(), group.end()}, {}};
   std::copy(others.begin(), others.end(), all.begin() + 1);
-  std::vector<collective::Request> calls;
-  for (const Bytes bytes : sizes) {
-    calls.push_back(request);
-    calls.back().bytes = bytes;
-  }
-  const std::vector<collective::Lowered> lowered = lowering.lower(calls, group, form);
-  ExecutorOptions options;
-  options.form = form;
-  options.record_timeline = true;
-  std::vector<Duration> sequence;
-  if (others.empty() && form == collective::Form::kCoupled) {
-    Placement placement;
-    for (const GpuId gpu : group) {
-      placement.push_back(gpu);
-    }
-    const auto members = static_cast<std::uint32_t>(group.size());
-    sequence = sequence_times(
-        execute(sequence_of(request, sizes, members), placement, router, *compute, options), sizes.size());
-  }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    std::vector<Duration> ends;
-    if (sequence.empty()) {
-      all.front().request = calls[i];
-      const Together together(all);
-      ends = together.times(execute(together.programs, together.placement, router, *compute, options));
-    } else {
-      ends.push_back(sequence[i]);
-    }
-    const Duration time = ends.front();
-    ends.erase(ends.begin());
-    times.push_back(
-        {sizes[i], time, lowered[i].algorithm, lowered[i].protocol, lowered[i].channels, std::move(ends)});
+    all.front().request = calls[i];
+    const Together together(all);
+    const std::vector<Duration> ends =
+        together.times(execute(together.programs, together.placement, router, *compute, run));
+    times[i].time = ends.front();
+    times[i].others.assign(ends.begin() + 1, ends.end());
   }
   return times;
 }

@@ -17,6 +17,13 @@ struct OtherCollective {
   Duration start;  ///< after the start of the timed one; >= 0
 };
 
+/// How collectives are run.
+struct CollectiveOptions {
+  collective::Form form = collective::Form::kCoupled;
+  std::string fidelity = "flow";
+  Fold fold = Fold::kAuto;
+};
+
 /// Time and choice of one collective call on a fabric that is idle but for the others.
 struct CollectiveTime {
   Bytes bytes;
@@ -28,15 +35,14 @@ struct CollectiveTime {
 };
 
 /// Runs one call of `request` for each size, by a program of one operation per member that the
-/// executor replays: the same path as a training step takes. With `fidelity` "analytic" the call is priced
+/// executor replays: the same path as a training step takes. With the fidelity "analytic" the call is priced
 /// instead, each alone. `others` run at the same time, on groups that may share GPUs. Errors as
 /// Lowering::lower and execute; UnsupportedError for steps in the analytic fidelity.
 [[nodiscard]] std::vector<CollectiveTime> run_collectives(const routing::Router& router,
                                                           const collective::Request& request,
                                                           std::span<const Bytes> sizes,
                                                           std::span<const GpuId> group,
-                                                          collective::Form form,
-                                                          std::string_view fidelity = "flow",
+                                                          const CollectiveOptions& options = {},
                                                           std::span<const OtherCollective> others = {});
 
 }  // namespace stepcast::replay

@@ -77,18 +77,18 @@ bool apply(const std::vector<std::string>& settings, config::Document& cluster, 
   return changed;
 }
 
-[[noreturn]] void refuse_ranks(const std::string& ranks,
+[[noreturn]] void refuse_ranks(std::string_view flag,
+                               const std::string& ranks,
                                std::size_t count,
                                const std::string& name,
                                std::int64_t gpus) {
-  throw InputError(
-      fmt::format("--ranks {}: {} ranks but the cluster \"{}\" has {} GPUs; use at most --ranks {}", ranks,
-                  count, name, gpus, gpus));
+  throw InputError(fmt::format("{} {}: {} ranks but the cluster \"{}\" has {} GPUs; use at most {}", flag,
+                               ranks, count, name, gpus, gpus));
 }
 
-std::vector<std::uint32_t> listed_ranks(const std::string& ranks) {
+std::vector<std::uint32_t> listed_ranks(std::string_view flag, const std::string& ranks) {
   config::Diagnostics diagnostics;
-  std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, "--ranks", diagnostics);
+  std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, flag, diagnostics);
   diagnostics.throw_if_any();
   return listed;
 }
@@ -101,26 +101,26 @@ void check_ranks_early(const std::string& ranks,
   if (ranks.empty()) {
     return;
   }
-  const std::vector<std::uint32_t> listed = listed_ranks(ranks);
+  const std::vector<std::uint32_t> listed = listed_ranks("--ranks", ranks);
   const auto gpus = topology::declared_gpus(document, catalog);
   if (gpus && listed.size() > static_cast<std::size_t>(*gpus)) {
-    refuse_ranks(ranks, listed.size(), document.root().get("name").text(), *gpus);
+    refuse_ranks("--ranks", ranks, listed.size(), document.root().get("name").text(), *gpus);
   }
 }
 
 }  // namespace
 
-RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks) {
+RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks, std::string_view flag) {
   const std::uint32_t gpus = cluster.topology.gpu_count();
   RankChoice choice;
   if (ranks.empty()) {
     choice.ranks = gpus;
     return choice;
   }
-  const std::vector<std::uint32_t> listed = listed_ranks(ranks);
+  const std::vector<std::uint32_t> listed = listed_ranks(flag, ranks);
   choice.ranks = static_cast<std::uint32_t>(listed.size());
   if (choice.ranks > gpus) {
-    refuse_ranks(ranks, choice.ranks, cluster.name, gpus);
+    refuse_ranks(flag, ranks, choice.ranks, cluster.name, gpus);
   }
   if (placement::is_count(ranks)) {
     return choice;
@@ -128,7 +128,7 @@ RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ran
   const auto highest = std::max_element(listed.begin(), listed.end());
   if (highest != listed.end() && *highest >= gpus) {
     throw InputError(
-        fmt::format("--ranks {}: GPU {} does not exist, the cluster \"{}\" has GPUs 0 to {}; list others",
+        fmt::format("{} {}: GPU {} does not exist, the cluster \"{}\" has GPUs 0 to {}; list others", flag,
                     ranks, *highest, cluster.name, gpus - 1));
   }
   choice.gpus = listed;

@@ -40,11 +40,13 @@ struct StepInput {
                                              const std::string& ranks = {});
 
 /// Ranks and GPUs that a `--ranks` text names on a cluster (empty text: all GPUs). Throws InputError
-/// when the cluster has fewer, naming both numbers.
+/// when the cluster has fewer, naming both numbers; `flag` is where the text comes from.
 struct RankChoice {
   std::uint32_t ranks = 0;
   std::vector<std::uint32_t> gpus;  ///< empty = packed
 };
-[[nodiscard]] RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks);
+[[nodiscard]] RankChoice choose_ranks(const topology::Cluster& cluster,
+                                      const std::string& ranks,
+                                      std::string_view flag = "--ranks");
 
 }  // namespace stepcast::replay

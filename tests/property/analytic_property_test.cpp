@@ -102,10 +102,8 @@ TEST_CASE("a collective alone on the fabric takes as long in flow as in analytic
       group.emplace_back(0U);
     }
     const std::array<Bytes, 1> sizes{bytes};
-    const auto flow =
-        replay::run_collectives(router, request, sizes, group, collective::Form::kCoupled, "flow")[0];
-    const auto analytic =
-        replay::run_collectives(router, request, sizes, group, collective::Form::kCoupled, "analytic")[0];
+    const auto flow = replay::run_collectives(router, request, sizes, group)[0];
+    const auto analytic = replay::run_collectives(router, request, sizes, group, {.fidelity = "analytic"})[0];
     RC_ASSERT(std::abs(flow.time.ps() - analytic.time.ps()) <= 1);
     RC_ASSERT(flow.protocol == analytic.protocol);
   }));

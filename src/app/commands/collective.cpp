@@ -39,7 +39,6 @@ struct CollectiveArguments {
   std::uint64_t warmup = 1;
   std::uint64_t gpus = 0;  // 0 = not given
   std::vector<std::string> also;
-  std::string plot;
   CommonOptions common;
 };
 
@@ -82,15 +81,11 @@ std::optional<collective::Protocol> protocol_of(const std::string& name) {
   if (name.empty()) {
     return std::nullopt;
   }
-  std::vector<std::string> names;
-  for (const auto protocol :
-       {collective::Protocol::kLl, collective::Protocol::kLl128, collective::Protocol::kSimple}) {
-    if (name == collective::name_of(protocol)) {
-      return protocol;
-    }
-    names.emplace_back(collective::name_of(protocol));
+  if (const auto protocol = collective::find_protocol(name)) {
+    return protocol;
   }
-  throw InputError(fmt::format("--proto {}: unknown protocol; {}", name, suggest(name, names)));
+  throw InputError(
+      fmt::format("--proto {}: unknown protocol; {}", name, suggest(name, collective::protocol_names())));
 }
 
 /// A whole number of at least 2: nccl-tests reads the factor with strtol, and 1 or less would not grow.
@@ -188,6 +183,9 @@ Also also_of(const std::string& text, DataType dtype) {
   Also also;
   also.text = text;
   also.group = text.substr(first + 1, second - first - 1);
+  if (also.group.empty()) {
+    refuse("no group");
+  }
   const std::string kind = text.substr(0, first);
   std::string bytes = text.substr(second + 1);
   if (const std::size_t at = bytes.find('@'); at != std::string::npos) {
@@ -208,20 +206,10 @@ Also also_of(const std::string& text, DataType dtype) {
   return also;
 }
 
-std::vector<GpuId> group_of(const topology::Cluster& cluster,
-                            const std::string& ranks,
-                            const std::string& flag) {
-  config::Diagnostics diagnostics;
-  const std::vector<std::uint32_t> listed = placement::parse_rank_list(ranks, flag, diagnostics);
-  diagnostics.throw_if_any();
+std::vector<GpuId> group_of(const replay::RankChoice& choice) {
   std::vector<GpuId> group;
-  for (const std::uint32_t gpu : listed) {
-    if (gpu >= cluster.topology.gpu_count()) {
-      throw InputError(
-          fmt::format("{} {}: GPU {} does not exist, the cluster \"{}\" has GPUs 0 to {}; list others", flag,
-                      ranks, gpu, cluster.name, cluster.topology.gpu_count() - 1));
-    }
-    group.emplace_back(gpu);
+  for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {
+    group.emplace_back(choice.gpus.empty() ? rank : choice.gpus[rank]);
   }
   return group;
 }
@@ -275,14 +263,11 @@ void run(const CollectiveArguments& arguments) {
   }
   const std::string ranks = ranks_of(arguments);
   const bool steps = steps_wanted(arguments.common);
-  static_cast<void>(fold_wanted(arguments.common));
-  static_cast<void>(steady_state_wanted(arguments.common));
+  replay::CollectiveOptions options;
+  options.form = steps ? collective::Form::kSteps : collective::Form::kCoupled;
+  options.fidelity = arguments.common.fidelity;
+  options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
-  if (!arguments.plot.empty()) {
-    CommonOptions plot = arguments.common;
-    plot.trace = arguments.plot;  // checked like the other output
-    check_outputs(plot, {config::find_data("topologies", arguments.cluster).path});
-  }
 
   const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings, ranks);
   const replay::RankChoice choice = replay::choose_ranks(cluster, ranks);
@@ -292,25 +277,21 @@ void run(const CollectiveArguments& arguments) {
   }
   std::vector<replay::OtherCollective> others;
   for (Also& one : also) {
-    one.collective.group = group_of(cluster, one.group, "--also " + one.text + ":");
+    one.collective.group =
+        group_of(replay::choose_ranks(cluster, one.group, fmt::format("--also {}: group", one.text)));
     one.collective.request.bytes =
         whole_elements({one.collective.request.bytes}, one.collective.request.kind, sweep.dtype,
                        static_cast<std::uint32_t>(one.collective.group.size()))
             .front();
     others.push_back(one.collective);
   }
-  std::vector<GpuId> group;
-  for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {
-    group.emplace_back(choice.gpus.empty() ? rank : choice.gpus[rank]);
-  }
+  const std::vector<GpuId> group = group_of(choice);
   const std::vector<Bytes> sizes = whole_elements(wanted, sweep.kind, sweep.dtype, choice.ranks);
   const routing::Router router(cluster, arguments.common.routing, arguments.common.seed);
   sweep.ranks = choice.ranks;
   sweep.cluster = cluster.name;
   sweep.accelerator = cluster.host.accelerator.name;
-  const auto times = replay::run_collectives(router, request, sizes, group,
-                                             steps ? collective::Form::kSteps : collective::Form::kCoupled,
-                                             arguments.common.fidelity, others);
+  const auto times = replay::run_collectives(router, request, sizes, group, options, others);
   for (const replay::CollectiveTime& time : times) {
     sweep.rows.push_back({time.bytes,
                           time.time.seconds(),
@@ -330,8 +311,8 @@ void run(const CollectiveArguments& arguments) {
           : format == "csv" ? report::collective_csv(sweep)
                             : report::collective_table(sweep),
           arguments.common);
-  if (!arguments.plot.empty()) {
-    report::write_file(arguments.plot, report::collective_plot(sweep));
+  if (!arguments.common.plot.empty()) {
+    report::write_file(arguments.common.plot, report::collective_plot(sweep));
   }
   if (arguments.common.profile) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
@@ -368,7 +349,7 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
       ->add_option("--also", arguments->also,
                    "run KIND:GROUP:BYTES[@START] at the same time (repeatable), GROUP as in --ranks")
       ->allow_extra_args(false);
-  command->add_option("--plot", arguments->plot, "draw busbw over size into this SVG file");
+  command->add_option("--plot", arguments->common.plot, "draw busbw over size into this SVG file");
   command->add_option("--algo", arguments->algorithm, "algorithm family or leaf (stepcast list algorithms)");
   command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");
   add_whole(*command, "--channels", arguments->channels, 1, collective::kMostChannels,

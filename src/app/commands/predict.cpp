@@ -42,7 +42,7 @@ void add_predict(CLI::App& app, int& /*exit_code*/) {
   command->add_option("cluster", arguments->cluster, "cluster file or shipped name")->required();
   command->add_option("job", arguments->job, "job file or shipped name")->required();
   add_run_options(*command, arguments->common);
-  add_trace_options(*command, arguments->common);
+  add_step_options(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|csv|markdown");
   command->footer("Example: stepcast predict dgx-a100-64 megatron-175b --set /recompute=full");
   command->callback([arguments]() { run(*arguments); });

@@ -63,7 +63,7 @@ void add_replay(CLI::App& app, int& /*exit_code*/) {
   command->add_option("program", arguments->program, "program file (format: src/program/README.md)")
       ->required();
   add_run_options(*command, arguments->common);
-  add_trace_options(*command, arguments->common);
+  add_step_options(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|csv|markdown");
   command->footer("Example: stepcast replay dgx-a100-64 workloads/programs/late_rank.json");
   command->callback([arguments]() { run(*arguments); });

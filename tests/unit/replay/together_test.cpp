@@ -34,8 +34,7 @@ std::vector<std::int64_t> run(const topology::Cluster& cluster,
                               const std::vector<replay::OtherCollective>& others) {
   const routing::Router router(cluster, "balanced");
   const std::vector<Bytes> sizes{first.request.bytes};
-  const auto times = replay::run_collectives(router, first.request, sizes, first.group,
-                                             collective::Form::kCoupled, "flow", others);
+  const auto times = replay::run_collectives(router, first.request, sizes, first.group, {}, others);
   std::vector<std::int64_t> out{times.front().time.ps()};
   for (const Duration other : times.front().others) {
     out.push_back(other.ps());
