@@ -17,6 +17,7 @@
 #include "base/parallel.hpp"
 #include "base/small_vector.hpp"
 #include "program/findings.hpp"
+#include "replay/site_tables.hpp"
 
 namespace stepcast::replay {
 namespace {
@@ -48,13 +49,12 @@ std::optional<collective::Protocol> protocol_hint(const std::string& name) {
   if (name.empty()) {
     return std::nullopt;
   }
-  for (const auto protocol :
-       {collective::Protocol::kLl, collective::Protocol::kLl128, collective::Protocol::kSimple}) {
-    if (name == collective::name_of(protocol)) {
-      return protocol;
-    }
+  const auto protocol = collective::find_protocol(name);
+  if (!protocol) {
+    throw InputError(fmt::format("unknown protocol \"{}\"; known: {}", name,
+                                 fmt::join(collective::protocol_names(), ", ")));
   }
-  throw InputError(fmt::format("unknown protocol \"{}\"; known: LL, LL128, Simple", name));
+  return protocol;
 }
 
 /// True when a receive goes to the call of a send: the sender decides when the message starts.
@@ -63,26 +63,6 @@ bool serves(const CallSpec& send, const CallSpec& receive) {
          send.fixed_ps == receive.fixed_ps;
 }
 
-/// Numbers different lists of integers from 0, in order of first appearance.
-class Numbering {
- public:
-  std::uint32_t number(const std::vector<std::int64_t>& key) {
-    return numbers_.try_emplace(key, static_cast<std::uint32_t>(numbers_.size())).first->second;
-  }
-
- private:
-  struct Hash {
-    std::size_t operator()(const std::vector<std::int64_t>& key) const {
-      std::uint64_t hash = key.size();
-      for (const std::int64_t word : key) {
-        hash = mix(hash, static_cast<std::uint64_t>(word));
-      }
-      return static_cast<std::size_t>(hash);
-    }
-  };
-  std::unordered_map<std::vector<std::int64_t>, std::uint32_t, Hash> numbers_;  // looked up only
-};
-
 std::int64_t bits(double value) {
   return std::bit_cast<std::int64_t>(value);
 }
@@ -90,87 +70,6 @@ std::int64_t bits(double value) {
 void append_fault(const topology::Fault& fault, std::vector<std::int64_t>& key) {
   key.insert(key.end(), {bits(fault.factor), fault.at.ps(), fault.until.ps()});
 }
-
-/// Sites of message channels by sender, receiver and tag: open addressing, one cache line a look-up, since
-/// all pairs of a thousand ranks are a million channels.
-class ChannelTable {
- public:
-  struct Key {
-    std::uint32_t sender = 0;
-    std::uint32_t receiver = 0;
-    std::uint32_t tag = 0;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  /// The site of a channel, kNone for a new one: the caller sets it before the next call.
-  std::uint32_t& of(const Key& key) {
-    if (used_ * 2 >= slots_.size()) {
-      grow();
-    }
-    Slot& slot = slots_[slot_of(key)];
-    if (slot.site == kNone) {
-      slot.key = key;
-      ++used_;
-    }
-    return slot.site;
-  }
-
- private:
-  struct Slot {
-    Key key;
-    std::uint32_t site = kNone;
-  };
-  [[nodiscard]] std::size_t slot_of(const Key& key) const {
-    std::size_t at = mix((std::uint64_t{key.sender} << 32U) | key.receiver, key.tag) & (slots_.size() - 1);
-    while (slots_[at].site != kNone && slots_[at].key != key) {
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    return at;
-  }
-  void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
-    for (const Slot& slot : old) {
-      if (slot.site != kNone) {
-        slots_[slot_of(slot.key)] = slot;
-      }
-    }
-  }
-
-  static constexpr std::size_t kFirstSize = 1024;
-  std::vector<Slot> slots_ = std::vector<Slot>(kFirstSize);
-  std::size_t used_ = 0;
-};
-
-/// First slot of a rank that holds a value, for every rank.
-class SlotFinder {
- public:
-  void add_rank(const std::vector<program::Slot>& slots, const std::vector<std::uint32_t>& values) {
-    first_.push_back(order_.size());
-    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-      order_.push_back({static_cast<std::uint32_t>(slots[slot].kind), values[slot], slot});
-    }
-    std::sort(order_.begin() + static_cast<std::ptrdiff_t>(first_.back()), order_.end());
-  }
-  /// kNone when the rank has none.
-  [[nodiscard]] std::uint32_t first(std::uint32_t rank, program::SlotKind kind, std::uint32_t value) const {
-    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first_[rank]);
-    const auto end = rank + 1 < first_.size() ? order_.begin() + static_cast<std::ptrdiff_t>(first_[rank + 1])
-                                              : order_.end();
-    const Entry wanted{static_cast<std::uint32_t>(kind), value, 0};
-    const auto found = std::lower_bound(begin, end, wanted);
-    return found != end && found->kind == wanted.kind && found->value == value ? found->slot : kNone;
-  }
-
- private:
-  struct Entry {
-    std::uint32_t kind;
-    std::uint32_t value;
-    std::uint32_t slot;
-    friend auto operator<=>(const Entry&, const Entry&) = default;
-  };
-  std::vector<Entry> order_;
-  std::vector<std::size_t> first_;  // by rank
-};
 
 class Resolver {
  public:
@@ -235,14 +134,12 @@ class Resolver {
     spec.kind = op.kind;
     spec.fixed_ps = fixed;
     spec.request.bytes = Bytes(op.bytes);
-    std::string words;
     if (op.kind == OpKind::kCollective) {
       const program::CollectiveDetail& detail = program.collectives[op.detail];
       spec.request = {detail.kind,    Bytes(op.bytes),  op.dtype,
                       detail.root,    detail.algorithm, protocol_hint(detail.protocol),
                       detail.channels};
       spec.meaning = op.meaning;
-      words = detail.algorithm;
     } else if (op.kind == OpKind::kStorage) {
       spec.write = (op.flags & Operation::kWrite) != 0;
       spec.target = op.target;
@@ -255,16 +152,16 @@ class Resolver {
       }
     }
     const collective::Request& request = spec.request;
-    const auto key = std::make_tuple(static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
-                                     static_cast<int>(request.dtype), request.root, words,
-                                     request.protocol ? static_cast<int>(*request.protocol) : -1,
-                                     request.channels, static_cast<int>(spec.meaning), spec.eager,
-                                     spec.receives, spec.write, spec.target, fixed);
-    const auto [found, fresh] = spec_number_.try_emplace(key, static_cast<std::uint32_t>(out_.specs.size()));
-    if (fresh) {
+    key_.assign({static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
+                 static_cast<int>(request.dtype), request.root,
+                 request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
+                 static_cast<int>(spec.meaning), spec.eager, spec.receives, spec.write, spec.target, fixed});
+    key_.insert(key_.end(), request.algorithm.begin(), request.algorithm.end());
+    const std::uint32_t number = spec_numbers_.number(key_);
+    if (number == out_.specs.size()) {
       out_.specs.push_back(spec);
     }
-    return found->second;
+    return number;
   }
 
   // Where operations meet.
@@ -469,10 +366,10 @@ class Resolver {
                            wish.request.kind == collective::Kind::kReduceScatter;
       if (wish.meaning == program::BytesMeaning::kPerRank && gathers &&
           __builtin_mul_overflow(call.bytes, std::int64_t{size}, &call.bytes)) {
-        throw InputError(
-            fmt::format("{} of {} bytes per rank in a group of {}: too many bytes for one "
-                        "collective; give fewer",
-                        collective::name_of(wish.request.kind), wish.request.bytes.count(), size));
+        refuse(index,
+               fmt::format("{} of {} bytes per rank in a group of {}: too many bytes for one collective",
+                           collective::name_of(wish.request.kind), wish.request.bytes.count(), size),
+               "give fewer");
       }
       out_.calls.push_back(call);
       if (call.fixed_ps < 0) {
@@ -509,7 +406,7 @@ class Resolver {
       Call call = new_call(spec);
       if (call.fixed_ps < 0) {
         const collective::MessagePath& path = message_path(from, to);
-        set_price(call, message_price(call.bytes, path));
+        static_cast<CallPrice&>(call) = message_price(call.bytes, path);
         call.vector = vector_of(index, path.demands);
       }
       call.entry = out_.specs[spec].eager ? Entry::kSender : Entry::kAll;
@@ -535,7 +432,7 @@ class Resolver {
   }
 
   /// What a message costs on a path, without its demands: the same on all paths of equal latency and rate.
-  const Call& message_price(std::int64_t bytes, const collective::MessagePath& path) {
+  const CallPrice& message_price(std::int64_t bytes, const collective::MessagePath& path) {
     const auto [found, fresh] = message_prices_.try_emplace(
         std::make_tuple(bytes, path.latency.ps(), bits(path.rate), path.divisor, path.network));
     if (fresh) {
@@ -544,16 +441,6 @@ class Resolver {
       fill_price(found->second, lowering_.lower_message(Bytes(bytes), bare).coupled);
     }
     return found->second;
-  }
-
-  static void set_price(Call& call, const Call& price) {
-    call.work = price.work;
-    call.payload = price.payload;
-    call.latency_ps = price.latency_ps;
-    call.cap = price.cap;
-    call.divisor = price.divisor;
-    call.fairness = price.fairness;
-    call.offsets = price.offsets;
   }
 
   void price_alone(std::uint32_t index) {
@@ -605,7 +492,7 @@ class Resolver {
     call.vector = vector_of(site, activity.demands);
   }
 
-  void fill_price(Call& call, const collective::CoupledActivity& activity) {
+  void fill_price(CallPrice& call, const collective::CoupledActivity& activity) {
     call.work = activity.work;
     call.payload = activity.payload;
     call.latency_ps = activity.latency.ps();
@@ -634,6 +521,13 @@ class Resolver {
       add_vector(site, transfer.demands);
     }
     out_.stepped.push_back(stepped);
+    transfers_ += static_cast<double>(stepped.steps.size());
+    if (transfers_ > kMostTransfers) {
+      throw UnsupportedError(fmt::format(
+          "the schedules of all groups are more than {:.0e} transfers to be played step by step; use "
+          "--lowering coupled, or fewer ranks",
+          kMostTransfers));
+    }
   }
 
   std::uint32_t add_vector(std::uint32_t site, const std::vector<network::Demand>& demands) {
@@ -750,21 +644,6 @@ class Resolver {
     }
   }
 
-  using SpecKey = std::tuple<int,
-                             int,
-                             std::int64_t,
-                             int,
-                             std::uint32_t,
-                             std::string,
-                             int,
-                             std::uint32_t,
-                             int,
-                             bool,
-                             bool,
-                             bool,
-                             std::uint32_t,
-                             std::int64_t>;
-
   const program::Programs& programs_;
   const Placement& placement_;
   const routing::Router& router_;
@@ -772,7 +651,6 @@ class Resolver {
   collective::Form form_;
   collective::Lowering lowering_;
   Sites out_;
-  std::map<SpecKey, std::uint32_t> spec_number_;
   struct KnownPath {
     GpuId from;
     GpuId to;
@@ -785,13 +663,15 @@ class Resolver {
   ChannelTable channels_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
       alone_sites_;  // by rank, spec, peer
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint32_t, bool>, Call>
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint32_t, bool>, CallPrice>
       message_prices_;  // by bytes, latency, rate, divisor, over the network
   std::array<KnownPath, 8> recent_paths_;
   std::size_t next_recent_ = 0;
+  double transfers_ = 0;                                           // of stepped calls so far
   std::vector<std::int64_t> key_;                                  // scratch of the numbering
   std::vector<SmallVector<std::uint32_t, 2>> calls_;               // by site: CallSpecs
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked_by_;  // by site: program and operation
+  Numbering spec_numbers_;
   Numbering rank_numbers_;
   Numbering site_numbers_;
   Numbering role_numbers_;

@@ -30,20 +30,24 @@ struct CallSpec {
   std::int64_t fixed_ps = -1;  ///< recorded duration: the network is not asked
 };
 
-/// A CallSpec at a site: its price.
-struct Call {
-  std::uint32_t spec = 0;
-  std::int64_t bytes = 0;  ///< whole buffer, message or access
+/// What a call costs besides its demands.
+struct CallPrice {
   std::int64_t work = 0;
   std::int64_t payload = 0;
   std::int64_t latency_ps = 0;
-  std::int64_t fixed_ps = -1;
   double cap = 0;
   std::uint32_t divisor = 1;
   std::uint32_t fairness = 1;
+  std::uint32_t offsets = kNone;  ///< index into Sites::offsets: completion offset by member, ps
+};
+
+/// A CallSpec at a site: its price.
+struct Call : CallPrice {
+  std::uint32_t spec = 0;
+  std::int64_t bytes = 0;  ///< whole buffer, message or access
+  std::int64_t fixed_ps = -1;
   Entry entry = Entry::kAll;
   std::uint32_t vector = 0;         ///< demand vector of the site, counted from 0
-  std::uint32_t offsets = kNone;    ///< index into Sites::offsets: completion offset by member, ps
   std::uint32_t transfers = kNone;  ///< stepped: index into Sites::stepped; step i has vector `vector` + i
 };
 
@@ -74,6 +78,9 @@ struct Edge {
   std::uint32_t vector = 0;
   std::uint32_t weight = 0;
 };
+
+/// Transfers of collectives played step by step that one run may lay out, and that it may execute.
+inline constexpr double kMostTransfers = 4e6;
 
 /// All sites of a set of programs on a fabric. Sizes: linear in ranks and in links on their paths.
 struct Sites {

@@ -50,7 +50,7 @@ struct SteadyState {
   static constexpr std::size_t kLongestPeriod = 64;
   static constexpr std::uint32_t kFewestIterations = 8;  ///< loops below are simulated without looking
   static constexpr std::uint32_t kMostFailures = 16;     ///< hashes that came back but not the state
-  static constexpr std::size_t kMostFinished = 16'000'000;
+  static constexpr std::size_t kMostFinished = 4'000'000;
 
   struct Boundary {
     std::uint64_t hash = 0;

@@ -185,8 +185,18 @@ TEST_CASE("a job whose link degrades in the middle of the step is the same folde
 }
 
 TEST_CASE("pairs of which half stay on a leaf and half cross two are the same folded") {
-  // Leaves of 3 hosts: of the pipeline neighbours h and h + 8 ... some share a leaf, some do not, and
-  // every data-parallel group of 4 hosts straddles two leaves unevenly.
+  // Leaves of two hosts: 0 1, 2 3, 4 5, 6 7. Pipeline pairs 0-1 and 2-3 stay on their leaf, 4-6 and 5-7
+  // cross two; every leaf holds as many ends.
+  std::vector<std::uint32_t> gpus;
+  for (const std::uint32_t host : {0U, 2U, 4U, 5U, 1U, 3U, 6U, 7U}) {
+    for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+      gpus.push_back(8 * host + gpu);
+    }
+  }
+  check_case({cluster_text(8, kFatTree, "[]"), job_text(8, 2, 4, 4, ""), "balanced", 64, gpus}, 4);
+}
+
+TEST_CASE("groups that straddle leaves of three hosts unevenly are the same folded") {
   check_case({cluster_text(16, R"({"kind": "fat_tree", "hosts_per_leaf": 3, "spines": 2})", "[]"),
               job_text(8, 4, 4, 4, ""),
               "balanced",
