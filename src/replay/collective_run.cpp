@@ -21,6 +21,7 @@ program::Programs programs_of(const collective::Request& request, std::uint32_t 
   detail.algorithm = request.algorithm;
   detail.protocol = request.protocol ? std::string(collective::name_of(*request.protocol)) : std::string();
   detail.channels = request.channels;
+  detail.splits = request.splits;
   program.collectives.push_back(detail);
   program::Operation op;
   op.kind = program::OpKind::kCollective;
@@ -59,7 +60,7 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
       collective::Request call = request;
       call.bytes = bytes;
       const collective::Lowered lowered = lowering.lower(call, group, form);
-      times.push_back({bytes, Duration::from_ps(prices.alone_ps(lowered.coupled)), lowered.algorithm,
+      times.push_back({bytes, Duration::from_ps(prices.alone_ps(lowered)), lowered.algorithm,
                        lowered.protocol, lowered.channels});
     }
     return times;

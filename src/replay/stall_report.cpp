@@ -127,7 +127,8 @@ std::string Simulation::stall_text() const {
     if (classes++ < kMostLines) {
       lines +=
           fmt::format("\n  {} {}", describe_operation(stream, head_operation(stream)), describe_wait(stream));
-      lines += size > 1 ? fmt::format(" ({} rank(s) like it; --fold off names all)", size - 1) : std::string();
+      lines +=
+          size > 1 ? fmt::format(" ({} rank(s) like it; --fold off names all)", size - 1) : std::string();
     }
   }
   std::string text = fmt::format(

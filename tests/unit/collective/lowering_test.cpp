@@ -276,18 +276,6 @@ TEST_CASE("algorithm hints are names or families of the asked kind", "[collectiv
   CHECK_THROWS_AS(lowering.lower(request, group, Form::kCoupled), InputError);
 }
 
-TEST_CASE("kinds without an algorithm say what there is", "[collective][lowering]") {
-  const topology::Cluster cluster = one_leaf(round_host(4), 1);
-  const routing::Router router(cluster, "balanced");
-  const Lowering lowering(router);
-  for (const Kind kind : {Kind::kBroadcast, Kind::kReduce, Kind::kAllToAll, Kind::kBarrier}) {
-    const Request request = request_of(kind, 1_MiB);
-    CHECK_THROWS_AS(lowering.lower(request, first_gpus(4), Form::kCoupled), UnsupportedError);
-    CHECK_THROWS_WITH(lowering.lower(request, first_gpus(4), Form::kCoupled),
-                      Contains("use all_reduce, all_gather, reduce_scatter, send_recv"));
-  }
-}
-
 TEST_CASE("a message costs one hop and its path", "[collective][lowering]") {
   const topology::Cluster cluster = one_leaf(round_host(4), 2);
   const routing::Router router(cluster, "balanced");

@@ -39,14 +39,15 @@ Duration play(const routing::Router& router, const CoupledActivity& activity) {
   return flows.next_completion().since_start();
 }
 
-/// Plays transfers on an otherwise idle network; a transfer starts when what it comes after has arrived
-/// (or has left, when its sender is the same).
+/// Plays transfers on an otherwise idle network; a transfer starts when what it comes after has arrived or
+/// left.
 Duration play(const routing::Router& router, const SteppedTransfers& transfers) {
   network::FlowNetwork flows = network_of(router);
   const std::size_t count = transfers.steps.size();
   std::vector<ShapeId> shapes;
   std::vector<std::size_t> missing(count);
-  std::vector<std::vector<std::uint32_t>> followers(count);
+  std::vector<std::vector<std::uint32_t>> when_arrived(count);
+  std::vector<std::vector<std::uint32_t>> when_left(count);
   std::multimap<TimePoint, std::uint32_t> starts;
   for (std::uint32_t i = 0; i < count; ++i) {
     const StepTransfer& step = transfers.steps[i];
@@ -54,12 +55,16 @@ Duration play(const routing::Router& router, const SteppedTransfers& transfers) 
     shape.demands = step.demands;
     shape.divisor = step.divisor;
     shapes.push_back(flows.add_shape(shape));
-    missing[i] = step.after.size();
+    missing[i] = step.after.size() + step.after_left.size();
     for (const std::uint32_t before : step.after) {
       REQUIRE(before < i);
-      followers[before].push_back(i);
+      when_arrived[before].push_back(i);
     }
-    if (step.after.empty()) {
+    for (const std::uint32_t before : step.after_left) {
+      REQUIRE(before < i);
+      when_left[before].push_back(i);
+    }
+    if (missing[i] == 0) {
       starts.emplace(TimePoint::from_start(transfers.latency), i);
     }
   }
@@ -77,13 +82,16 @@ Duration play(const routing::Router& router, const SteppedTransfers& transfers) 
       const StepTransfer& step = transfers.steps[completion.tag];
       end = std::max(end, now + step.latency);
       ++finished;
-      for (const std::uint32_t follower : followers[completion.tag]) {
-        const bool same_sender = transfers.steps[follower].source == step.source;
-        ready[follower] = std::max(ready[follower], same_sender ? now : now + step.latency);
-        if (--missing[follower] == 0) {
-          starts.emplace(ready[follower], follower);
+      const auto release = [&](const std::vector<std::uint32_t>& followers, TimePoint at) {
+        for (const std::uint32_t follower : followers) {
+          ready[follower] = std::max(ready[follower], at);
+          if (--missing[follower] == 0) {
+            starts.emplace(ready[follower], follower);
+          }
         }
-      }
+      };
+      release(when_left[completion.tag], now);
+      release(when_arrived[completion.tag], now + step.latency);
     }
     while (!starts.empty() && starts.begin()->first == now) {
       const std::uint32_t i = starts.begin()->second;
@@ -143,16 +151,13 @@ TEST_CASE("the first step of a lane waits for nothing, the others for data and t
     CHECK(step.latency == 10_us);
     if (sends[step.source]++ == 0) {
       CHECK(step.after.empty());
+      CHECK(step.after_left.empty());
       continue;
     }
-    REQUIRE(step.after.size() == 2);
-    int own = 0;
-    for (const std::uint32_t before : step.after) {
-      const StepTransfer& earlier = steps[before];
-      own += earlier.source == step.source ? 1 : 0;
-      CHECK((earlier.source == step.source || earlier.destination == step.source));
-    }
-    CHECK(own == 1);
+    REQUIRE(step.after.size() == 1);
+    CHECK(steps[step.after[0]].destination == step.source);
+    REQUIRE(step.after_left.size() == 1);
+    CHECK(steps[step.after_left[0]].source == step.source);
   }
 }
 

@@ -97,8 +97,8 @@ TEST_CASE("repetitions stop before a fault and go on after it") {
 }
 
 TEST_CASE("a link that degrades within the loop is seen") {
-  const Runs runs = run(
-      kReduceLoop, R"([{"link": "h0.gpu0-h0.nvs0", "factor": 0.5, "at": "20 ms", "until": "30 ms"}])");
+  const Runs runs =
+      run(kReduceLoop, R"([{"link": "h0.gpu0-h0.nvs0", "factor": 0.5, "at": "20 ms", "until": "30 ms"}])");
   CHECK(runs.counted.end.ps() > 5'000'000 + 1000 * (10'000'000 + 47'350'080LL) + 7'000'000);
 }
 
