@@ -49,6 +49,7 @@ struct Setting {
   std::uint32_t root = 0;
   Bytes bytes;
   std::uint32_t host_channels = 1;  ///< channels that fill NVLink, of the host kind
+  double efficiency_nvls = 1;       ///< of the host kind
 };
 
 /// One phase of an algorithm in its steady state.

@@ -25,7 +25,7 @@ bool uneven(const Request& request) {
                      [&](Bytes split) { return split != request.splits[0]; });
 }
 
-/// Algorithms of the request's kind that its hint allows, the default one alone when there is no hint.
+/// Algorithms of the request's kind that its hint allows.
 std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
   std::vector<std::string> names;
   std::vector<const Algorithm*> wanted;
@@ -47,13 +47,6 @@ std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
     throw InputError(fmt::format("unknown algorithm \"{}\" for {}; {}", request.algorithm,
                                  name_of(request.kind), suggest(request.algorithm, names)));
   }
-  if (request.algorithm.empty()) {
-    for (const Algorithm* algorithm : wanted) {
-      if (algorithm->default_for_kind) {
-        return {algorithm};
-      }
-    }
-  }
   return wanted;
 }
 
@@ -69,13 +62,24 @@ std::string refusal_of(const Algorithm& algorithm,
     return "it passes on data of others in equal parts, and the splits differ";
   }
   std::string refusal = algorithm.available == nullptr ? std::string() : algorithm.available(cluster);
+  if (refusal.empty() && algorithm.reduces_in_fabric) {
+    const topology::Sharp& sharp = *cluster.sharp;
+    const std::uint32_t most = std::max(algorithm.channels(places), 1U);
+    const std::uint32_t trees = request.channels == 0 ? most : std::min(most, request.channels);
+    if (sharp.trees > 0 && trees > sharp.trees) {
+      refusal = fmt::format("it needs {} reduction trees and the switches have {} (give --channels {})",
+                            trees, sharp.trees, sharp.trees);
+    } else if (sharp.largest_call > Bytes(0) && request.bytes > sharp.largest_call) {
+      refusal = fmt::format("the switches reduce at most {} bytes a call", sharp.largest_call.count());
+    }
+  }
   if (refusal.empty() && algorithm.fits != nullptr && places.members() > 1) {
     refusal = algorithm.fits(places);
   }
   return refusal;
 }
 
-/// Those of the wanted algorithms that can run; at least one.
+/// Those of the wanted algorithms that can run, at least one; without a hint the first default one alone.
 std::vector<const Algorithm*> possible_algorithms(const Request& request,
                                                   const Places& places,
                                                   const topology::Cluster& cluster) {
@@ -100,6 +104,13 @@ std::vector<const Algorithm*> possible_algorithms(const Request& request,
     throw InputError(fmt::format(
         "{}; {}", refusals,
         others.empty() ? "leave out the protocol" : fmt::format("use {}", fmt::join(others, ", "))));
+  }
+  if (request.algorithm.empty()) {
+    for (const Algorithm* algorithm : possible) {
+      if (algorithm->default_for_kind) {
+        return {algorithm};
+      }
+    }
   }
   return possible;
 }
@@ -223,7 +234,8 @@ std::vector<SteadyState> steady_states(const Algorithm& algorithm,
                                .crossing_hops = footprint.crossing_hops,
                                .root = request.root,
                                .bytes = request.bytes,
-                               .host_channels = std::max(host.collective.channels, 1U)});
+                               .host_channels = std::max(host.collective.channels, 1U),
+                               .efficiency_nvls = host.collective.efficiency_nvls});
   STEPCAST_CHECK(steady.size() == footprint.phases.size(), "{}: {} phases in time, {} in space",
                  algorithm.name, steady.size(), footprint.phases.size());
   return steady;
@@ -326,7 +338,9 @@ Lowered Lowering::lower_on(const Request& asked,
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
   const auto possible = possible_algorithms(asked, *layouts.places, router_.cluster());
   Request request = asked;
-  request.bytes = std::max(asked.bytes, possible[0]->least);
+  if (possible[0]->least > Bytes(0)) {
+    request.bytes = possible[0]->least;
+  }
   if (group.size() == 1 || request.bytes == Bytes(0)) {
     return empty_call(chosen_form(request, *possible[0], form), constants.launch);
   }
@@ -375,9 +389,10 @@ Lowered Lowering::step_by_step(Lowered lowered,
 Footprint Lowering::footprint(Kind kind, std::span<const GpuId> group) const {
   Request request;
   request.kind = kind;
-  const std::vector<const Algorithm*> wanted = wanted_algorithms(request);
-  STEPCAST_CHECK(wanted.size() == 1, "{} has no default algorithm", name_of(kind));
-  return Layouts(router_, group).of(*wanted[0], 0, 0).footprint();
+  Layouts layouts(router_, group);
+  const auto possible = possible_algorithms(request, *layouts.places, router_.cluster());
+  STEPCAST_CHECK(possible.size() == 1, "{} has no default algorithm", name_of(kind));
+  return layouts.of(*possible[0], 0, 0).footprint();
 }
 
 Lowered Lowering::lower(const Request& request, const Footprint& footprint) const {

@@ -101,14 +101,14 @@ Duration wire_time(std::int64_t work, double rate) {
 }
 
 Price price(Protocol protocol, const hardware::CollectiveConstants& constants, const Passage& passage) {
-  STEPCAST_CHECK(passage.steps >= 1 && passage.network_steps <= passage.steps, "{} network steps of {}",
+  STEPCAST_CHECK(passage.steps >= 0 && passage.network_steps <= passage.steps, "{} network steps of {}",
                  passage.network_steps, passage.steps);
   Price result;
   result.protocol = protocol;
   result.payload = passage.work;
   const double useful = efficiency(protocol, constants) * passage.efficiency;
   result.work = wire_bytes(protocol, constants, passage.work, passage.efficiency);
-  if (protocol != Protocol::kLl && passage.last_step_exposed) {
+  if (protocol != Protocol::kLl && passage.last_step_exposed && passage.steps > 0) {
     const double exposed = 1 + constants.last_step_share / static_cast<double>(passage.steps);
     result.work = scaled_up(passage.work, exposed / useful);
   }

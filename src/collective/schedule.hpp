@@ -66,7 +66,7 @@ struct Step {
   ChunkRange source;               ///< read from (send, copy, reduce operand)
   ChunkRange destination;          ///< written to (recv, copy, reduce target)
   /// (lane, step) of the same rank done before; a lane is its index in Schedule::lanes.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after = {};
 };
 
 /// Steps that run in order: one thread block of one rank, on one channel. Messages are matched in
@@ -75,7 +75,7 @@ struct Lane {
   std::uint32_t rank = 0;  ///< member index, or a switch
   std::uint32_t thread_block = 0;
   std::uint32_t channel = 0;
-  std::vector<Step> steps;
+  std::vector<Step> steps = {};
 };
 
 /// A collective as data, before anything is timed. The buffer is cut into `chunks` equal chunks.

@@ -18,6 +18,7 @@ struct LaneState {
   std::vector<std::uint32_t> left;      // sends of other lanes of the rank that it comes after
   std::uint32_t last_send = 0;
   bool has_sent = false;
+  bool copied = false;  // of a switch: `received` is that of the last send
 };
 
 void sort_unique(std::vector<std::uint32_t>& numbers) {
@@ -67,6 +68,9 @@ class TransferMaker {
       state.left.insert(state.left.end(), before.left.begin(), before.left.end());
     }
     if (ran.received != LaneRunner::kNoMessage) {
+      if (std::exchange(state.copied, false)) {
+        state.received.clear();
+      }
       state.received.push_back(static_cast<std::uint32_t>(ran.received));
     }
     if (ran.sent != LaneRunner::kNoMessage) {
@@ -95,6 +99,9 @@ class TransferMaker {
                                       : to_switch ? Via::kUp
                                                   : Via::kWhole);
     transfer.latency = costs_.hop_latency(hop.network, hop.latency);
+    if (from_switch || to_switch) {
+      transfer.latency = Duration::from_ps(transfer.latency.ps() / 2);  // a hop is up and down
+    }
     transfer.demands = hop.demands.demands;
     transfer.divisor = hop.demands.divisor;
     transfer.after = std::exchange(state.received, {});
@@ -108,6 +115,7 @@ class TransferMaker {
     state.has_sent = true;
     if (from_switch) {
       state.received = transfer.after;  // what it copies to the next port waits for the same
+      state.copied = true;
     }
     transfers_.push_back(std::move(transfer));
   }

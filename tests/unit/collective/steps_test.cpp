@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <map>
 
+#include "collective/layout.hpp"
 #include "network/flow_network.hpp"
 #include "small_fabric.hpp"
 #include "support/catch.hpp"
@@ -37,6 +39,21 @@ Duration play(const routing::Router& router, const CoupledActivity& activity) {
   flows.start(flows.add_shape(shape), activity.work, start, 0);
   flows.resolve(start);
   return flows.next_completion().since_start();
+}
+
+/// All phases one after the other, to the end of the last member.
+Duration play(const routing::Router& router, const Lowered& lowered) {
+  Duration total = play(router, lowered.coupled);
+  const CoupledActivity* last = &lowered.coupled;
+  for (const CoupledActivity& phase : lowered.then) {
+    total += play(router, phase);
+    last = &phase;
+  }
+  Duration latest;
+  for (const Duration offset : last->completion_offset) {
+    latest = std::max(latest, offset);
+  }
+  return total + latest;
 }
 
 /// Plays transfers on an otherwise idle network; a transfer starts when what it comes after has arrived or
@@ -176,6 +193,12 @@ TEST_CASE("without latencies steps and coupled activity take the same time", "[c
   const routing::Router router(cluster, "balanced");
   const Lowering lowering(router);
   for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.family != "ring" && algorithm.kind != Kind::kSendRecv) {
+      continue;  // only where every hop is busy all the time step by step, too
+    }
+    if (algorithm.kind == Kind::kBarrier || has_root(algorithm.kind)) {
+      continue;
+    }
     for (const std::uint32_t members : {2U, 3U, 4U, 8U}) {
       CAPTURE(algorithm.name, members);
       const auto group = first_gpus(members);
@@ -203,10 +226,15 @@ TEST_CASE("a coupled activity on an idle fabric takes its predicted time", "[col
     for (const std::int64_t bytes : {1, 4'096, 300'000, 50'000'000}) {
       for (const std::uint32_t members : {2U, 8U, 16U}) {
         CAPTURE(algorithm.name, bytes, members);
+        if (algorithm.available != nullptr ||
+            (algorithm.fits != nullptr && !algorithm.fits(places_of(router, first_gpus(members))).empty())) {
+          continue;
+        }
         Request request = simple_request(algorithm.kind, Bytes(bytes));
         request.protocol.reset();
+        request.algorithm = algorithm.name;
         const Lowered lowered = lowering.lower(request, first_gpus(members), Form::kCoupled);
-        CHECK(play(router, lowered.coupled).ps() == Approx(lowered.idle_time.ps()).margin(2));
+        CHECK(play(router, lowered).ps() == Approx(lowered.idle_time.ps()).margin(20));
       }
     }
   }
