@@ -52,14 +52,20 @@ Layout::Layout(const routing::Router& router,
   footprint_.places = std::move(places);
   footprint_.pattern = algorithm.pattern;
   footprint_.channels = channels;
-  footprint_.crossing_hops = crossing_hops(pattern_.phases.front());
   for (const std::vector<Edge>& edges : pattern_.phases) {
-    footprint_.phases.push_back(walk(edges));
+    std::vector<std::uint32_t> crossing(channels, 0);
+    footprint_.phases.push_back(walk(edges, crossing));
+    if (footprint_.phases.size() == 1) {
+      footprint_.crossing_hops = *std::max_element(crossing.begin(), crossing.end());
+    }
   }
-  index_edges();
 }
 
-void Layout::index_edges() {
+void Layout::index_edges() const {
+  if (indexed_) {
+    return;
+  }
+  indexed_ = true;
   for (const std::vector<Edge>& edges : pattern_.phases) {
     for (const Edge& edge : edges) {
       if (edge.via == Via::kUp || edge.via == Via::kDown) {
@@ -71,11 +77,11 @@ void Layout::index_edges() {
   }
 }
 
-const routing::Path& Layout::path(const Edge& edge) const {
+const routing::Path& Layout::path(const Edge& edge, bool network) const {
   const GpuId source = group_[edge.from];
   const GpuId destination = group_[edge.to];
   const GpuId exit = group_[edge.exit];
-  return exit != source && crosses(edge) &&
+  return exit != source && network &&
                  router_.topology().host_of(source) != router_.topology().host_of(destination)
              ? router_.between_by(source, exit, destination, edge.channel)
              : router_.between(source, destination, edge.channel);
@@ -86,12 +92,12 @@ bool Layout::crosses(const Edge& edge) const {
 }
 
 routing::Path Layout::part(const Edge& edge) const {
-  const routing::Path& whole = path(edge);
+  const bool network = crosses(edge);
+  const routing::Path& whole = path(edge, network);
   if (edge.via == Via::kWhole) {
     return whole;
   }
   const topology::Topology& topology = router_.topology();
-  const bool network = crosses(edge);
   const NodeId source = topology.gpu_node(group_[edge.from]);
   const NodeId destination = topology.gpu_node(group_[edge.to]);
   routing::Path part;
@@ -115,7 +121,7 @@ routing::Path Layout::part(const Edge& edge) const {
   return part;
 }
 
-Footprint::Phase Layout::walk(const std::vector<Edge>& edges) const {
+Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::uint32_t>& crossing) const {
   Footprint::Phase phase;
   DemandSum sum;
   DemandSum trees;
@@ -125,10 +131,12 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges) const {
       continue;
     }
     const bool network = crosses(edge);
+    crossing[edge.channel] += network ? 1 : 0;
     Duration& longest = network ? phase.network_latency : phase.local_latency;
-    longest = std::max(longest, path(edge).latency);
+    const routing::Path& whole = path(edge, network);
+    longest = std::max(longest, whole.latency);
     if (edge.via == Via::kWhole) {
-      sum.add(path(edge), edge.weight);
+      sum.add(whole, edge.weight);
     } else {
       sum.add(part(edge), edge.weight);
     }
@@ -141,15 +149,8 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges) const {
   return phase;
 }
 
-std::uint32_t Layout::crossing_hops(const std::vector<Edge>& edges) const {
-  std::vector<std::uint32_t> crossing(footprint_.channels, 0);
-  for (const Edge& edge : edges) {
-    crossing[edge.channel] += crosses(edge) ? 1 : 0;
-  }
-  return *std::max_element(crossing.begin(), crossing.end());
-}
-
 Layout::Hop Layout::hop(std::uint32_t channel, std::uint32_t from, std::uint32_t to, Via via) const {
+  index_edges();
   Edge edge{.channel = channel, .from = from, .to = to, .exit = from, .weight = 1, .via = via};
   if (via == Via::kWhole) {
     const auto known = exits_.find({channel, from, to});

@@ -44,20 +44,24 @@ class Layout {
  private:
   using End = std::tuple<std::uint32_t, std::uint32_t, Via>;  // channel, member, side
 
-  void index_edges();
-  [[nodiscard]] const routing::Path& path(const Edge& edge) const;
+  void index_edges() const;
+  [[nodiscard]] const routing::Path& path(const Edge& edge, bool network) const;
   /// The hops of the path that an edge takes.
   [[nodiscard]] routing::Path part(const Edge& edge) const;
   [[nodiscard]] bool crosses(const Edge& edge) const;
-  [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges) const;
-  [[nodiscard]] std::uint32_t crossing_hops(const std::vector<Edge>& edges) const;
+  /// `crossing`: edges of each channel that cross the network.
+  [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges,
+                                      std::vector<std::uint32_t>& crossing) const;
 
   const routing::Router& router_;
   std::span<const GpuId> group_;
   Pattern pattern_;
   Footprint footprint_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> exits_;  // if not `from`
-  std::map<End, Edge> ends_;  // edges to and from switches
+  // Only what is played step by step asks for single hops.
+  mutable bool indexed_ = false;
+  mutable std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+      exits_;                         // if not `from`
+  mutable std::map<End, Edge> ends_;  // edges to and from switches
 };
 
 }  // namespace stepcast::collective

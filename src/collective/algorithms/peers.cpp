@@ -96,8 +96,9 @@ std::vector<SteadyState> all_pairs_steady_states(const Setting& setting, std::in
   const Places& places = setting.places;
   SteadyState steady;
   steady.steps = rounds;
-  // Rounds inside hosts run beside those between them.
-  steady.network_steps = places.host_count() > 1 ? rounds : 0;
+  // Of the peers one after the other, those in the same host are reached without the network.
+  const std::int64_t local_peers = std::int64_t{places.largest_host()} - 1;
+  steady.network_steps = rounds - rounds * local_peers / (std::int64_t{places.members()} - 1);
   steady.share_numerator = 1;
   steady.share_denominator = places.members();
   steady.port_weight = std::max(places.largest_host() - 1, 1U) * setting.channels;
