@@ -26,6 +26,11 @@ Registry registry(std::string kind, std::string summary, const Range& range) {
       options = entry.options;
     }
     out.entries.push_back({std::string(entry.name), std::string(entry.summary), options});
+    if constexpr (requires { entry.scope; }) {
+      out.entries.back().notes = {{"scope", std::string(entry.scope)},
+                                  {"source", std::string(entry.source)},
+                                  {"limits", std::string(entry.limits)}};
+    }
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/option.hpp"
@@ -13,6 +14,8 @@ struct RegistryEntry {
   std::string name;
   std::string summary;
   std::span<const config::Option> options;
+  /// Further lines of `explain`: what it is about, and the text.
+  std::vector<std::pair<std::string, std::string>> notes = {};
 };
 
 /// One kind of thing: what `stepcast list KIND` shows.

@@ -29,14 +29,12 @@ struct Memory {
   std::vector<Value> scratch;
 };
 
+/// The small buffer of a kind that cuts by member, if it is the input or the output.
 bool has_input_part(Kind kind) {
-  return kind == Kind::kAllGather;
+  return kind == Kind::kAllGather || kind == Kind::kGather;
 }
 bool has_output_part(Kind kind) {
-  return kind == Kind::kReduceScatter;
-}
-bool cuts_by_member(Kind kind) {
-  return kind == Kind::kAllGather || kind == Kind::kReduceScatter || kind == Kind::kAllToAll;
+  return kind == Kind::kReduceScatter || kind == Kind::kScatter;
 }
 
 std::string_view name_of(Buffer buffer) {
@@ -52,7 +50,7 @@ class SymbolicRun {
  public:
   explicit SymbolicRun(const Schedule& schedule)
       : schedule_(schedule), part_(cuts_by_member(schedule.kind) ? schedule.chunks / schedule.members : 0) {
-    memory_.resize(schedule.members);
+    memory_.resize(std::size_t{schedule.members} + schedule.switches);
     for (std::uint32_t rank = 0; rank < schedule.members; ++rank) {
       fill(rank);
     }
@@ -77,7 +75,8 @@ class SymbolicRun {
     Memory& memory = memory_[rank];
     memory.input.resize(schedule_.chunks);
     memory.output.resize(schedule_.chunks);
-    if (schedule_.kind == Kind::kBroadcast && rank != schedule_.root) {
+    const bool only_root = schedule_.kind == Kind::kBroadcast || schedule_.kind == Kind::kScatter;
+    if (only_root && rank != schedule_.root) {
       return;
     }
     for (std::uint32_t index = 0; index < size_of(Buffer::kInput); ++index) {
@@ -103,7 +102,7 @@ class SymbolicRun {
     return memory.input[shift + index];
   }
 
-  std::string range_problem(const ChunkRange& range) const;
+  std::string range_problem(std::uint32_t rank, const ChunkRange& range) const;
   std::string read(std::uint32_t rank, const ChunkRange& range, Message& into);
   static std::string add(Message& sum, const Message& operand);
   void write(std::uint32_t rank, const ChunkRange& range, const Message& message);
@@ -120,7 +119,10 @@ class SymbolicRun {
   std::vector<Message> messages_;  // by number; emptied when received
 };
 
-std::string SymbolicRun::range_problem(const ChunkRange& range) const {
+std::string SymbolicRun::range_problem(std::uint32_t rank, const ChunkRange& range) const {
+  if (rank >= schedule_.members && range.buffer != Buffer::kScratch) {
+    return fmt::format("uses the {} buffer of a switch, which has none", name_of(range.buffer));
+  }
   constexpr std::uint64_t kMostScratch = 1U << 20;
   const std::uint64_t limit = range.buffer == Buffer::kScratch ? kMostScratch : size_of(range.buffer);
   if (range.count == 0 || std::uint64_t{range.offset} + range.count > limit) {
@@ -131,7 +133,7 @@ std::string SymbolicRun::range_problem(const ChunkRange& range) const {
 }
 
 std::string SymbolicRun::read(std::uint32_t rank, const ChunkRange& range, Message& into) {
-  if (std::string problem = range_problem(range); !problem.empty()) {
+  if (std::string problem = range_problem(rank, range); !problem.empty()) {
     return problem;
   }
   for (std::uint32_t index = range.offset; index < range.offset + range.count; ++index) {
@@ -189,7 +191,7 @@ std::string SymbolicRun::move(const Lane& lane, const Step& step, const LaneRunn
     }
   }
   if (stores) {
-    if (std::string problem = range_problem(step.destination); !problem.empty()) {
+    if (std::string problem = range_problem(lane.rank, step.destination); !problem.empty()) {
       return problem;
     }
     if (step.destination.count != moved.size()) {
@@ -246,7 +248,8 @@ std::string SymbolicRun::postcondition() {
     for (std::uint32_t index = 0; index < size_of(Buffer::kOutput); ++index) {
       std::string problem;
       switch (schedule_.kind) {
-        case Kind::kAllReduce: problem = verify(rank, index, index, 0, n - 1); break;
+        case Kind::kAllReduce:
+        case Kind::kBarrier: problem = verify(rank, index, index, 0, n - 1); break;
         case Kind::kReduceScatter: problem = verify(rank, index, rank * part_ + index, 0, n - 1); break;
         case Kind::kAllGather: problem = verify(rank, index, index, index / part_, index / part_); break;
         case Kind::kBroadcast: problem = verify(rank, index, index, schedule_.root, schedule_.root); break;
@@ -259,7 +262,13 @@ std::string SymbolicRun::postcondition() {
         case Kind::kSendRecv:
           problem = verify(rank, index, index, (rank + n - 1) % n, (rank + n - 1) % n);
           break;
-        case Kind::kBarrier: break;
+        case Kind::kScatter:
+          problem = verify(rank, index, rank * part_ + index, schedule_.root, schedule_.root);
+          break;
+        case Kind::kGather:
+          problem = rank == schedule_.root ? verify(rank, index, index, index / part_, index / part_)
+                                           : std::string{};
+          break;
       }
       if (!problem.empty()) {
         return problem;

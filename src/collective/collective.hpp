@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,8 @@
 #include "base/dtype.hpp"
 #include "base/id.hpp"
 #include "base/units.hpp"
+#include "collective/algorithm.hpp"
+#include "collective/places.hpp"
 #include "collective/schedule.hpp"
 #include "hardware/catalog.hpp"
 #include "network/flow_network.hpp"
@@ -17,17 +20,12 @@
 
 namespace stepcast::collective {
 
-enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
-[[nodiscard]] std::string_view name_of(Protocol protocol);
-[[nodiscard]] const std::vector<std::string>& protocol_names();
-/// By name as above; nothing for another word.
-[[nodiscard]] std::optional<Protocol> find_protocol(std::string_view name);
-
 /// NCCL's MAXCHANNELS.
 inline constexpr std::uint32_t kMostChannels = 64;
 
 /// One call of a collective. `bytes` is the nccl-tests "size": the whole buffer (all-gather: the
-/// gathered result; reduce-scatter: the full input; all-reduce: the buffer; send/recv: the message).
+/// gathered result; reduce-scatter and scatter: the full input; gather: the result; all-to-all: all that a
+/// member sends; all-reduce, broadcast, reduce: the buffer; send/recv: the message; barrier: not used).
 struct Request {
   Kind kind = Kind::kAllReduce;
   Bytes bytes;
@@ -36,6 +34,8 @@ struct Request {
   std::string algorithm;             ///< hint: name of an algorithm, empty = choose
   std::optional<Protocol> protocol;  ///< hint, none = choose
   std::uint32_t channels = 0;        ///< hint, 0 = choose
+  /// All-to-all: bytes that every member sends to each member, adding up to `bytes`; empty = equal parts.
+  std::vector<Bytes> splits = {};
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -53,17 +53,19 @@ struct CoupledActivity {
 
 /// One transfer of a schedule played step by step.
 struct StepTransfer {
-  std::uint32_t source = 0;  ///< member index in the group
+  /// Member indices in the group. Equal where the other end is a switch that reduces.
+  std::uint32_t source = 0;
   std::uint32_t destination = 0;
   Duration latency;          ///< arrives this long after the last byte has left
   std::int64_t work = 0;     ///< bytes, protocol overhead included
   std::int64_t payload = 0;  ///< bytes that are really moved
   std::vector<network::Demand> demands;
   std::uint32_t divisor = 1;
-  std::vector<std::uint32_t> after;  ///< transfers that must have arrived (or left: same sender)
+  std::vector<std::uint32_t> after;       ///< transfers that must have arrived
+  std::vector<std::uint32_t> after_left;  ///< transfers of the same sender whose last byte must have left
 };
 
-/// A collective as transfers with dependencies (too small to fill the pipe, imported step lists).
+/// A collective as transfers with dependencies (too small to fill the pipe, uneven, imported step lists).
 struct SteppedTransfers {
   Duration latency;  ///< launch, from a member's arrival to its first step
   std::vector<StepTransfer> steps;
@@ -78,52 +80,30 @@ struct Lowered {
   Protocol protocol = Protocol::kSimple;
   std::uint32_t channels = 1;
   Form form = Form::kCoupled;
-  CoupledActivity coupled;   ///< when form == kCoupled
-  SteppedTransfers stepped;  ///< when form == kSteps
+  CoupledActivity coupled;  ///< when form == kCoupled
+  /// Activities that follow it one after the other, each after its own latency: algorithms whose phases
+  /// do not overlap. Completion offsets count from the end of the last.
+  std::vector<CoupledActivity> then;
+  SteppedTransfers stepped;  ///< when form == kSteps: asked for, or the only right one
   Duration idle_time;        ///< predicted time on an idle fabric
 };
 
-/// A ring algorithm in its pipelined steady state: every hop of the ring busy all the time.
-struct SteadyState {
-  std::int64_t steps = 0;  ///< k: hops one after the other from the first send to the last receive
-  /// Bytes that cross every hop of the ring, all channels together: bytes * numerator / denominator.
-  std::int64_t share_numerator = 0;
-  std::int64_t share_denominator = 1;
-  bool last_step_exposed = false;  ///< the last receive is not overlapped with a send (kappa / k more)
-};
-
-/// Who decides which member follows which in the ring.
-enum class RingOrder : std::uint8_t {
-  kByHost,  ///< free: the lowering groups the members by host and spreads channels over rails
-  kGroup,   ///< the order of the group is part of the meaning
-};
-
-/// A collective algorithm: one leaf in algorithms/, one line in algorithms.def.
-struct Algorithm {
-  std::string_view name;    ///< "ring_all_reduce"
-  std::string_view family;  ///< "ring": what --algo names
-  std::string_view summary;
-  Kind kind;
-  /// Pure schedule for n members in `channels` channels (chunk units, see Schedule).
-  Schedule (*schedule)(std::uint32_t members, std::uint32_t channels, std::uint32_t root);
-  /// What the schedule amounts to in the steady state, for n >= 2 members.
-  SteadyState (*steady_state)(std::uint32_t members);
-  RingOrder order = RingOrder::kByHost;
-};
-
-/// The rings of a group: all that a coupled collective takes from the fabric. Groups whose rings agree in
-/// everything but the resources of `demands` cost the same.
-struct Rings {
-  RingOrder order = RingOrder::kByHost;
-  std::uint32_t members = 0;
-  std::uint32_t rings = 0;
-  std::uint32_t crossing_hops = 0;  ///< of one ring that cross the network (the largest over rings)
+/// All that a coupled collective takes from the fabric: the pattern of an algorithm on a group. Groups whose
+/// footprints agree in everything but the resources of `demands` cost the same.
+struct Footprint {
+  struct Phase {
+    Duration local_latency;                ///< physical, of the longest hop inside hosts
+    Duration network_latency;              ///< ... and over the network
+    double rate = 0;                       ///< bytes/s of a weight of one on the idle fabric
+    std::vector<network::Demand> demands;  ///< one unit of progress
+    std::uint32_t divisor = 1;
+  };
+  std::shared_ptr<const Places> places;
+  Pattern (*pattern)(const Places& places, std::uint32_t channels, std::uint32_t root) = nullptr;
+  std::uint32_t channels = 0;
+  std::uint32_t crossing_hops = 0;  ///< of one channel that cross the network (the largest over channels)
   bool several_hosts = false;
-  Duration local_latency;                ///< physical, of the longest hop inside hosts
-  Duration network_latency;              ///< ... and over the network
-  double rate = 0;                       ///< bytes/s of every hop on the idle fabric
-  std::vector<network::Demand> demands;  ///< one byte on every hop of every ring
-  std::uint32_t divisor = 1;
+  std::vector<Phase> phases;
 };
 
 /// The path of a message: all that it takes from the fabric.
@@ -135,8 +115,7 @@ struct MessagePath {
   std::uint32_t divisor = 1;
 };
 
-/// All algorithms, in the order of algorithms.def.
-[[nodiscard]] std::span<const Algorithm> algorithms();
+class Layout;
 
 /// Turns collectives into demands on the resources of one router. Results depend only on the
 /// arguments; costs come from the host kind's CollectiveConstants (form in README.md of this folder).
@@ -145,23 +124,24 @@ class Lowering {
   explicit Lowering(const routing::Router& router);
 
   /// `group`: the GPUs of the members, in group order (size >= 1; one member or zero bytes gives an
-  /// activity without demands that lasts the launch latency). Throws InputError for an unknown
-  /// algorithm hint and UnsupportedError for a collective kind without algorithm.
+  /// activity without demands that lasts the launch latency). Throws InputError for an unknown algorithm
+  /// hint, one that cannot run on this group, or a protocol that it cannot use.
+  /// Without a hint: rings where the kind has them, else the algorithm with the least idle time.
   [[nodiscard]] Lowered lower(const Request& request, std::span<const GpuId> group, Form form) const;
 
-  /// Several calls on one group, in their order; the rings are laid out once.
+  /// Several calls on one group, in their order; each pattern is laid out once.
   [[nodiscard]] std::vector<Lowered> lower(std::span<const Request> requests,
                                            std::span<const GpuId> group,
                                            Form form) const;
 
-  /// The rings of a group of at least two members; `most_rings` limits them (0 = no limit).
-  [[nodiscard]] Rings rings(std::span<const GpuId> group,
-                            RingOrder order,
-                            std::uint32_t most_rings = 0) const;
+  /// The footprint of a group of at least two members in the algorithm that a request takes by default.
+  /// REQUIRES: a kind with a default algorithm.
+  [[nodiscard]] Footprint footprint(Kind kind, std::span<const GpuId> group) const;
 
-  /// As above in the coupled form, for a group whose rings are known: many requests, or many groups of
-  /// equal rings. REQUIRES: rings in the order that the request's algorithm asks for, no channel hint.
-  [[nodiscard]] Lowered lower(const Request& request, const Rings& rings) const;
+  /// As above in the coupled form, for a group whose footprint is known: many requests, or many groups of
+  /// equal footprints. REQUIRES: the footprint of the pattern that the request's algorithm has, no hint of
+  /// channels.
+  [[nodiscard]] Lowered lower(const Request& request, const Footprint& footprint) const;
 
   /// A point-to-point message (one activity on its path).
   [[nodiscard]] Lowered lower_message(Bytes bytes, GpuId from, GpuId to) const;
@@ -179,6 +159,13 @@ class Lowering {
                                  std::span<const GpuId> group,
                                  Form form,
                                  Layouts& layouts) const;
+  [[nodiscard]] Lowered lower_with(const Algorithm& algorithm,
+                                   const Request& request,
+                                   const Footprint& footprint) const;
+  [[nodiscard]] Lowered step_by_step(Lowered lowered,
+                                     const Algorithm& algorithm,
+                                     const Request& request,
+                                     const Layout& layout) const;
 
   const routing::Router& router_;
 };

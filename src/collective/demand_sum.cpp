@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 
 namespace stepcast::collective {
 namespace {
@@ -21,17 +22,38 @@ constexpr std::uint64_t kMostWeight = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-void DemandSum::add(const routing::Path& path) {
+void DemandSum::add(const routing::Path& path, std::uint32_t weight) {
   if (shares_.empty()) {
     shares_.reserve(path.hops.size());
   }
   for (const routing::Hop& hop : path.hops) {
     STEPCAST_CHECK(hop.numerator > 0 && hop.denominator > 0, "share {}/{}", hop.numerator, hop.denominator);
-    shares_.push_back({hop.resource, hop.denominator, hop.numerator});
+    shares_.push_back({hop.resource, hop.denominator, std::uint64_t{hop.numerator} * weight});
+  }
+  if (shares_.size() > merge_at_) {
+    merge();  // all-to-all among many: the paths are many more than the resources
+    merge_at_ = std::max(merge_at_, 2 * shares_.size());
   }
 }
 
-DemandVector DemandSum::total() const {
+void DemandSum::add_largest(const routing::Path& path, std::uint32_t weight, std::uint32_t stream) {
+  for (const routing::Hop& hop : path.hops) {
+    const Share share{hop.resource, hop.denominator, std::uint64_t{hop.numerator} * weight};
+    Share& known = largest_.try_emplace({stream, hop.resource}, share).first->second;
+    if (Int128{share.numerator} * known.denominator > Int128{known.numerator} * share.denominator) {
+      known = share;
+    }
+  }
+}
+
+void DemandSum::add(const DemandSum& other) {
+  shares_.insert(shares_.end(), other.shares_.begin(), other.shares_.end());
+  for (const auto& [key, share] : other.largest_) {
+    shares_.push_back(share);
+  }
+}
+
+void DemandSum::merge() const {
   std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) {
     return a.resource != b.resource ? a.resource < b.resource : a.denominator < b.denominator;
   });
@@ -45,6 +67,10 @@ DemandVector DemandSum::total() const {
     }
   }
   shares_.resize(kept);
+}
+
+DemandVector DemandSum::total() const {
+  merge();
   std::uint64_t divisor = 1;
   std::uint32_t last = 1;
   for (const Share& share : shares_) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "network/flow_network.hpp"
@@ -19,7 +22,13 @@ struct DemandVector {
 /// of progress. Shares of a byte are summed exactly, over the least common denominator.
 class DemandSum {
  public:
-  void add(const routing::Path& path);
+  /// `weight` bytes on the path for each unit of progress.
+  void add(const routing::Path& path, std::uint32_t weight = 1);
+  /// As add(), where a resource carries one copy of what several paths of one `stream` bring to it: the
+  /// largest share among them, not their sum.
+  void add_largest(const routing::Path& path, std::uint32_t weight, std::uint32_t stream);
+  /// All that another sum holds.
+  void add(const DemandSum& other);
 
   /// Throws InputError when the weights do not fit 32 bits (splits without a common measure).
   [[nodiscard]] DemandVector total() const;
@@ -30,7 +39,11 @@ class DemandSum {
     std::uint32_t denominator = 1;
     std::uint64_t numerator = 0;
   };
-  mutable std::vector<Share> shares_;  // in any order, repeated; total() sorts and merges
+  void merge() const;
+
+  mutable std::vector<Share> shares_;  // in any order, repeated; merged when many, and by total()
+  mutable std::size_t merge_at_ = std::size_t{1} << 20U;
+  std::map<std::pair<std::uint32_t, ResourceId>, Share> largest_;  // by stream and resource
 };
 
 /// Progress per second when nothing else uses the resources; 0 without demands.

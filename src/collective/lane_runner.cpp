@@ -24,7 +24,9 @@ std::string peers_of(const Step& step) {
 }
 
 std::string step_problem(const Schedule& schedule, const Lane& lane, const Step& step) {
-  const auto bad_peer = [&](std::uint32_t peer) { return peer >= schedule.members || peer == lane.rank; };
+  const auto bad_peer = [&](std::uint32_t peer) {
+    return peer >= schedule.members + schedule.switches || peer == lane.rank;
+  };
   if (receives(step.action) && bad_peer(step.receive_peer)) {
     return fmt::format("receives from rank {}, which is itself or not a member", step.receive_peer);
   }
@@ -57,7 +59,7 @@ std::string form_problem(const Schedule& schedule) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> receivers;
   for (std::size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     const Lane& here = schedule.lanes[lane];
-    if (here.rank >= schedule.members || here.channel >= schedule.channels) {
+    if (here.rank >= schedule.members + schedule.switches || here.channel >= schedule.channels) {
       return fmt::format("lane {} is of rank {} and channel {}, outside {} members and {} channels", lane,
                          here.rank, here.channel, schedule.members, schedule.channels);
     }

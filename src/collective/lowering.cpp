@@ -12,45 +12,113 @@
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
 #include "collective/collective.hpp"
+#include "collective/layout.hpp"
 #include "collective/price.hpp"
-#include "collective/ring_plan.hpp"
 #include "collective/step_plan.hpp"
 
 namespace stepcast::collective {
 namespace {
 
-const Algorithm& choose_algorithm(const Request& request) {
+/// True when the parts of an all-to-all differ: their flows then end at different times.
+bool uneven(const Request& request) {
+  return std::any_of(request.splits.begin(), request.splits.end(),
+                     [&](Bytes split) { return split != request.splits[0]; });
+}
+
+/// Algorithms of the request's kind that its hint allows.
+std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
   std::vector<std::string> names;
-  std::vector<std::string> kinds;
-  const Algorithm* chosen = nullptr;
+  std::vector<const Algorithm*> wanted;
   for (const Algorithm& algorithm : algorithms()) {
-    kinds.emplace_back(name_of(algorithm.kind));
     if (algorithm.kind != request.kind) {
       continue;
     }
     names.emplace_back(algorithm.family);
     names.emplace_back(algorithm.name);
-    const bool wanted = request.algorithm.empty() || request.algorithm == algorithm.name ||
-                        request.algorithm == algorithm.family;
-    if (wanted && chosen == nullptr) {
-      chosen = &algorithm;
+    if (request.algorithm.empty() || request.algorithm == algorithm.name ||
+        request.algorithm == algorithm.family) {
+      wanted.push_back(&algorithm);
     }
   }
   if (names.empty()) {
-    throw UnsupportedError(
-        fmt::format("no algorithm for {} yet; use {}", name_of(request.kind), fmt::join(kinds, ", ")));
+    throw UnsupportedError(fmt::format("no algorithm for {} yet", name_of(request.kind)));
   }
-  if (chosen == nullptr) {
+  if (wanted.empty()) {
     throw InputError(fmt::format("unknown algorithm \"{}\" for {}; {}", request.algorithm,
                                  name_of(request.kind), suggest(request.algorithm, names)));
   }
-  return *chosen;
+  return wanted;
 }
 
-/// Payload bytes of each hop of each of `rings` rings, rounded up.
-std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t rings) {
+/// Why an algorithm cannot do a request on a group, or empty.
+std::string refusal_of(const Algorithm& algorithm,
+                       const Request& request,
+                       const Places& places,
+                       const topology::Cluster& cluster) {
+  if (algorithm.simple_only && request.protocol.value_or(Protocol::kSimple) != Protocol::kSimple) {
+    return fmt::format("it runs in protocol Simple only, not in {}", name_of(*request.protocol));
+  }
+  if (uneven(request) && !algorithm.sends_own_chunks) {
+    return "it passes on data of others in equal parts, and the splits differ";
+  }
+  std::string refusal = algorithm.available == nullptr ? std::string() : algorithm.available(cluster);
+  if (refusal.empty() && algorithm.reduces_in_fabric) {
+    const topology::Sharp& sharp = *cluster.sharp;
+    const std::uint32_t most = std::max(algorithm.channels(places), 1U);
+    const std::uint32_t trees = request.channels == 0 ? most : std::min(most, request.channels);
+    if (sharp.trees > 0 && trees > sharp.trees) {
+      refusal = fmt::format("it needs {} reduction trees and the switches have {} (give --channels {})",
+                            trees, sharp.trees, sharp.trees);
+    } else if (sharp.largest_call > Bytes(0) && request.bytes > sharp.largest_call) {
+      refusal = fmt::format("the switches reduce at most {} bytes a call", sharp.largest_call.count());
+    }
+  }
+  if (refusal.empty() && algorithm.fits != nullptr && places.members() > 1) {
+    refusal = algorithm.fits(places);
+  }
+  return refusal;
+}
+
+/// Those of the wanted algorithms that can run, at least one; without a hint the first default one alone.
+std::vector<const Algorithm*> possible_algorithms(const Request& request,
+                                                  const Places& places,
+                                                  const topology::Cluster& cluster) {
+  std::vector<const Algorithm*> possible;
+  std::string refusals;
+  for (const Algorithm* algorithm : wanted_algorithms(request)) {
+    const std::string refusal = refusal_of(*algorithm, request, places, cluster);
+    if (refusal.empty()) {
+      possible.push_back(algorithm);
+    } else {
+      refusals +=
+          fmt::format("{}\"{}\" cannot run here: {}", refusals.empty() ? "" : "; ", algorithm->name, refusal);
+    }
+  }
+  if (possible.empty()) {
+    std::vector<std::string> others;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (algorithm.kind == request.kind && refusal_of(algorithm, request, places, cluster).empty()) {
+        others.emplace_back(algorithm.family);
+      }
+    }
+    throw InputError(fmt::format(
+        "{}; {}", refusals,
+        others.empty() ? "leave out the protocol" : fmt::format("use {}", fmt::join(others, ", "))));
+  }
+  if (request.algorithm.empty()) {
+    for (const Algorithm* algorithm : possible) {
+      if (algorithm->default_for_kind) {
+        return {algorithm};
+      }
+    }
+  }
+  return possible;
+}
+
+/// Payload bytes of a weight of one in each of `channels` channels, rounded up.
+std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t channels) {
   constexpr Int128 kMostWork = Int128{1} << 62;
-  const Int128 divisor = Int128{steady.share_denominator} * rings;
+  const Int128 divisor = Int128{steady.share_denominator} * channels;
   const Int128 work = (Int128{bytes.count()} * steady.share_numerator + divisor - 1) / divisor;
   if (work >= kMostWork) {
     throw UnsupportedError(
@@ -59,27 +127,8 @@ std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t r
   return static_cast<std::int64_t>(work);
 }
 
-/// Hops over the network among `steps` sequential hops of a ring of which `crossing` of `members` do.
-std::int64_t network_steps(std::int64_t steps, std::uint32_t crossing, std::uint32_t members) {
-  return std::min(steps, (steps * crossing + members - 1) / members);
-}
-
-Rings rings_of(const RingPlan& plan, RingOrder order, std::uint32_t members, const routing::Router& router) {
-  Rings rings;
-  rings.order = order;
-  rings.members = members;
-  rings.rings = plan.rings();
-  rings.crossing_hops = plan.crossing_hops();
-  rings.several_hosts = plan.several_hosts();
-  rings.local_latency = plan.local_latency();
-  rings.network_latency = plan.network_latency();
-  rings.rate = idle_rate(plan.demands(), router.resources());
-  rings.demands = plan.demands().demands;
-  rings.divisor = plan.demands().divisor;
-  return rings;
-}
-
-Passage passage_of(const Rings& rings,
+Passage passage_of(const Footprint& footprint,
+                   const Footprint::Phase& phase,
                    const SteadyState& steady,
                    const Request& request,
                    const hardware::HostKind& host) {
@@ -87,33 +136,59 @@ Passage passage_of(const Rings& rings,
   const double channels = std::max(constants.channels, 1U);
   Passage passage;
   passage.steps = steady.steps;
-  passage.network_steps = network_steps(steady.steps, rings.crossing_hops, rings.members);
-  passage.local_latency = rings.local_latency;
-  passage.network_latency = rings.network_latency;
-  passage.work = hop_payload(request.bytes, steady, rings.rings);
-  passage.rate = rings.rate;
+  passage.network_steps = steady.network_steps;
+  passage.local_latency = phase.local_latency;
+  passage.network_latency = phase.network_latency;
+  passage.work = hop_payload(request.bytes, steady, footprint.channels);
+  passage.rate = phase.rate;
   passage.last_step_exposed = steady.last_step_exposed;
-  // All channels of a full ring together fill NVLink; the rings of the plan share them.
+  passage.efficiency = steady.efficiency;
+  // All channels together fill NVLink; what leaves one port shares them.
   const double nvlink = host.nvlink_effective.bytes_per_second();
-  passage.channel_rate = (nvlink > 0 ? nvlink / rings.rings : passage.rate) / channels;
+  passage.channel_rate = (nvlink > 0 ? nvlink / steady.port_weight : passage.rate) / channels;
   passage.channel_limit = request.channels > 0 && request.channels < channels ? request.channels : 0;
-  passage.channel_payload = constants.ll_channel_bytes * rings.members *
+  passage.channel_payload = constants.ll_channel_bytes * steady.pieces *
                             static_cast<double>(steady.share_numerator) /
-                            static_cast<double>(steady.share_denominator) / rings.rings;
+                            static_cast<double>(steady.share_denominator) / footprint.channels;
   return passage;
 }
 
-/// The asked protocol, or the one with the least time on an idle fabric (ties: the first).
-Price choose_price(const Request& request,
-                   const hardware::CollectiveConstants& constants,
-                   const Passage& passage) {
-  if (request.protocol) {
-    return price(*request.protocol, constants, passage);
+/// All phases in one protocol: the launch is part of the first.
+struct PricedPhases {
+  Protocol protocol = Protocol::kLl;
+  std::vector<Price> phases;
+  Duration idle_time;
+};
+
+PricedPhases price_in(Protocol protocol,
+                      const hardware::CollectiveConstants& constants,
+                      const std::vector<Passage>& passages) {
+  PricedPhases priced;
+  priced.protocol = protocol;
+  for (const Passage& passage : passages) {
+    Price phase = price(protocol, constants, passage);
+    if (!priced.phases.empty()) {
+      phase.latency -= constants.launch;
+      phase.idle_time -= constants.launch;
+    }
+    priced.idle_time += phase.idle_time;
+    priced.phases.push_back(phase);
   }
-  Price best = price(kProtocols[0], constants, passage);
+  return priced;
+}
+
+/// The asked protocol, or the one with the least time on an idle fabric (ties: the first).
+PricedPhases choose_price(const Algorithm& algorithm,
+                          const Request& request,
+                          const hardware::CollectiveConstants& constants,
+                          const std::vector<Passage>& passages) {
+  if (algorithm.simple_only || request.protocol) {
+    return price_in(algorithm.simple_only ? Protocol::kSimple : *request.protocol, constants, passages);
+  }
+  PricedPhases best = price_in(kProtocols[0], constants, passages);
   for (std::size_t i = 1; i < kProtocols.size(); ++i) {
-    const Price other = price(kProtocols[i], constants, passage);
-    best = other.idle_time < best.idle_time ? other : best;
+    PricedPhases other = price_in(kProtocols[i], constants, passages);
+    best = other.idle_time < best.idle_time ? std::move(other) : best;
   }
   return best;
 }
@@ -136,15 +211,53 @@ Lowered chosen_form(const Request& request, const Algorithm& algorithm, Form for
   Lowered lowered;
   lowered.algorithm = algorithm.name;
   lowered.form = form;
-  lowered.protocol = request.protocol.value_or(Protocol::kLl);
+  lowered.protocol = algorithm.simple_only ? Protocol::kSimple : request.protocol.value_or(Protocol::kLl);
   lowered.channels = std::max(request.channels, 1U);
   return lowered;
 }
 
+/// A call that moves nothing: its launch.
+Lowered empty_call(Lowered lowered, Duration launch) {
+  lowered.coupled.latency = launch;
+  lowered.stepped.latency = launch;
+  lowered.idle_time = launch;
+  return lowered;
+}
+
+std::vector<SteadyState> steady_states(const Algorithm& algorithm,
+                                       const Footprint& footprint,
+                                       const Request& request,
+                                       const hardware::HostKind& host) {
+  std::vector<SteadyState> steady =
+      algorithm.steady_states({.places = *footprint.places,
+                               .channels = footprint.channels,
+                               .crossing_hops = footprint.crossing_hops,
+                               .root = request.root,
+                               .bytes = request.bytes,
+                               .host_channels = std::max(host.collective.channels, 1U),
+                               .efficiency_nvls = host.collective.efficiency_nvls});
+  STEPCAST_CHECK(steady.size() == footprint.phases.size(), "{}: {} phases in time, {} in space",
+                 algorithm.name, steady.size(), footprint.phases.size());
+  return steady;
+}
+
+/// Members high up in a pipeline are done while the last bytes still go down to the others.
+void spread_ends(CoupledActivity& activity, const std::vector<std::uint32_t>& depth, Duration launch) {
+  const std::uint32_t deepest = *std::max_element(depth.begin(), depth.end());
+  if (deepest == 0) {
+    return;
+  }
+  const std::int64_t fill = (activity.latency - launch).ps();
+  activity.latency = launch;
+  for (const std::uint32_t hops : depth) {
+    activity.completion_offset.push_back(
+        Duration::from_ps(static_cast<std::int64_t>(Int128{fill} * hops / deepest)));
+  }
+}
+
 /// Schedules beyond this many messages are not played step by step: memory, not correctness.
-void check_size(const SteadyState& steady, std::uint32_t members, std::uint32_t rings) {
+void check_messages(double messages) {
   constexpr double kMostMessages = 4.0e6;
-  const double messages = static_cast<double>(steady.steps) * members * rings;
   if (messages > kMostMessages) {
     throw UnsupportedError(fmt::format(
         "a schedule of {:.0f} messages is too long to be played step by step; use the coupled form",
@@ -152,59 +265,62 @@ void check_size(const SteadyState& steady, std::uint32_t members, std::uint32_t 
   }
 }
 
-SteppedTransfers stepped_of(const Algorithm& algorithm,
-                            const Request& request,
-                            const RingPlan& plan,
-                            std::uint32_t members,
-                            Protocol protocol,
-                            const hardware::CollectiveConstants& constants) {
-  const StepCosts costs{
-      .launch = constants.launch,
-      .wire_bytes = [&](std::int64_t payload) { return wire_bytes(protocol, constants, payload); },
-      .hop_latency = [&](bool network,
-                         Duration physical) { return hop_latency(protocol, constants, network, physical); }};
-  return transfers_of(algorithm.schedule(members, plan.rings(), request.root), request.bytes, plan, costs);
+StepCosts step_costs(Protocol protocol, const hardware::CollectiveConstants& constants, double efficiency) {
+  return {.launch = constants.launch,
+          .wire_bytes =
+              [protocol, &constants, efficiency](std::int64_t payload) {
+                return wire_bytes(protocol, constants, payload, efficiency);
+              },
+          .hop_latency =
+              [protocol, &constants](bool network, Duration physical) {
+                return hop_latency(protocol, constants, network, physical);
+              }};
 }
 
 }  // namespace
 
-/// Ring plans of one group, by what they depend on.
+/// Layouts of one group, by what they depend on.
 struct Lowering::Layouts {
-  struct Layout {
-    RingOrder order;
-    std::uint32_t most_rings;
-    RingPlan plan;
-    Rings rings;
+  struct Known {
+    Pattern (*pattern)(const Places&, std::uint32_t, std::uint32_t);
+    std::uint32_t channels;
+    std::uint32_t root;
+    std::unique_ptr<Layout> layout;
   };
-  std::vector<std::unique_ptr<Layout>> kept;
+  const routing::Router& router;
+  std::span<const GpuId> group;
+  std::shared_ptr<const Places> places;
+  std::vector<Known> kept;
 
-  const Layout& of(const routing::Router& router,
-                   std::span<const GpuId> group,
-                   RingOrder order,
-                   std::uint32_t most_rings) {
-    for (const auto& layout : kept) {
-      if (layout->order == order && layout->most_rings == most_rings) {
-        return *layout;
+  Layouts(const routing::Router& on, std::span<const GpuId> of)
+      : router(on), group(of), places(std::make_shared<const Places>(places_of(on, of))) {}
+
+  const Layout& of(const Algorithm& algorithm, std::uint32_t channel_hint, std::uint32_t root) {
+    const std::uint32_t most = std::max(algorithm.channels(*places), 1U);
+    const std::uint32_t channels = channel_hint == 0 ? most : std::min(most, channel_hint);
+    root = algorithm.rooted ? root : 0;
+    for (const Known& known : kept) {
+      if (known.pattern == algorithm.pattern && known.channels == channels && known.root == root) {
+        return *known.layout;
       }
     }
-    RingPlan plan(router, group, order, most_rings);
-    Rings rings = rings_of(plan, order, static_cast<std::uint32_t>(group.size()), router);
-    kept.push_back(std::make_unique<Layout>(Layout{order, most_rings, std::move(plan), std::move(rings)}));
-    return *kept.back();
+    kept.push_back({algorithm.pattern, channels, root,
+                    std::make_unique<Layout>(router, group, places, algorithm, channels, root)});
+    return *kept.back().layout;
   }
 };
 
 Lowering::Lowering(const routing::Router& router) : router_(router) {}
 
 Lowered Lowering::lower(const Request& request, std::span<const GpuId> group, Form form) const {
-  Layouts layouts;
+  Layouts layouts(router_, group);
   return lower_on(request, group, form, layouts);
 }
 
 std::vector<Lowered> Lowering::lower(std::span<const Request> requests,
                                      std::span<const GpuId> group,
                                      Form form) const {
-  Layouts layouts;
+  Layouts layouts(router_, group);
   std::vector<Lowered> lowered;
   lowered.reserve(requests.size());
   for (const Request& request : requests) {
@@ -213,58 +329,112 @@ std::vector<Lowered> Lowering::lower(std::span<const Request> requests,
   return lowered;
 }
 
-Lowered Lowering::lower_on(const Request& request,
+Lowered Lowering::lower_on(const Request& asked,
                            std::span<const GpuId> group,
                            Form form,
                            Layouts& layouts) const {
-  STEPCAST_CHECK(!group.empty() && request.bytes >= Bytes(0) && request.root < group.size(),
-                 "{} bytes, {} members, root {}", request.bytes.count(), group.size(), request.root);
+  STEPCAST_CHECK(!group.empty() && asked.bytes >= Bytes(0) && asked.root < group.size(),
+                 "{} bytes, {} members, root {}", asked.bytes.count(), group.size(), asked.root);
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
-  const auto members = static_cast<std::uint32_t>(group.size());
-  const Algorithm& algorithm = choose_algorithm(request);
-  if (members == 1 || request.bytes == Bytes(0)) {
-    Lowered lowered = chosen_form(request, algorithm, form);
-    lowered.coupled.latency = constants.launch;
-    lowered.stepped.latency = constants.launch;
-    lowered.idle_time = constants.launch;
-    return lowered;
+  const auto possible = possible_algorithms(asked, *layouts.places, router_.cluster());
+  Request request = asked;
+  if (possible[0]->least > Bytes(0)) {
+    request.bytes = possible[0]->least;
   }
-  const Layouts::Layout& layout = layouts.of(router_, group, algorithm.order, request.channels);
-  Lowered lowered = lower(request, layout.rings);
-  if (form == Form::kSteps) {
-    const SteadyState steady = algorithm.steady_state(members);
-    check_size(steady, members, layout.plan.rings());
-    lowered.form = form;
-    lowered.coupled = {};
-    lowered.stepped = stepped_of(algorithm, request, layout.plan, members, lowered.protocol, constants);
-    lowered.idle_time = longest_chain(lowered.stepped, layout.rings.rate);
+  if (group.size() == 1 || request.bytes == Bytes(0)) {
+    return empty_call(chosen_form(request, *possible[0], form), constants.launch);
   }
+  Lowered best;
+  const Algorithm* chosen = nullptr;
+  for (const Algorithm* algorithm : possible) {
+    const Layout& layout = layouts.of(*algorithm, request.channels, request.root);
+    Lowered lowered = lower_with(*algorithm, request, layout.footprint());
+    if (chosen == nullptr || lowered.idle_time < best.idle_time) {
+      best = std::move(lowered);
+      chosen = algorithm;
+    }
+  }
+  if (form == Form::kSteps || uneven(request)) {
+    return step_by_step(std::move(best), *chosen, request,
+                        layouts.of(*chosen, request.channels, request.root));
+  }
+  return best;
+}
+
+Lowered Lowering::step_by_step(Lowered lowered,
+                               const Algorithm& algorithm,
+                               const Request& request,
+                               const Layout& layout) const {
+  const hardware::HostKind& host = router_.cluster().host;
+  const Footprint& footprint = layout.footprint();
+  if (algorithm.reduces_in_fabric) {
+    throw UnsupportedError(fmt::format(
+        "\"{}\" reduces in the switches of the fabric, where no link shows single messages; leave out the "
+        "step by step form",
+        algorithm.name));
+  }
+  const std::vector<SteadyState> steady = steady_states(algorithm, footprint, request, host);
+  check_messages(algorithm.messages(*footprint.places, footprint.channels));
+  const StepCosts costs = step_costs(lowered.protocol, host.collective, steady[0].efficiency);
+  lowered.form = Form::kSteps;
+  lowered.coupled = {};
+  lowered.then.clear();
+  lowered.stepped = transfers_of(algorithm.schedule(*footprint.places, footprint.channels, request.root),
+                                 request, layout, costs);
+  lowered.idle_time =
+      longest_chain(lowered.stepped, steady[0].even ? footprint.phases[0].rate : 0, router_.resources());
   return lowered;
 }
 
-Rings Lowering::rings(std::span<const GpuId> group, RingOrder order, std::uint32_t most_rings) const {
-  return rings_of(RingPlan(router_, group, order, most_rings), order,
-                  static_cast<std::uint32_t>(group.size()), router_);
+Footprint Lowering::footprint(Kind kind, std::span<const GpuId> group) const {
+  Request request;
+  request.kind = kind;
+  Layouts layouts(router_, group);
+  const auto possible = possible_algorithms(request, *layouts.places, router_.cluster());
+  STEPCAST_CHECK(possible.size() == 1, "{} has no default algorithm", name_of(kind));
+  return layouts.of(*possible[0], 0, 0).footprint();
 }
 
-Lowered Lowering::lower(const Request& request, const Rings& rings) const {
-  const hardware::HostKind& host = router_.cluster().host;
-  const Algorithm& algorithm = choose_algorithm(request);
-  STEPCAST_CHECK(rings.members >= 2 && rings.order == algorithm.order, "{} on rings of another order",
-                 algorithm.name);
-  Lowered lowered = chosen_form(request, algorithm, Form::kCoupled);
+Lowered Lowering::lower(const Request& request, const Footprint& footprint) const {
+  const std::vector<const Algorithm*> possible =
+      possible_algorithms(request, *footprint.places, router_.cluster());
+  STEPCAST_CHECK(possible.size() == 1 && footprint.pattern == possible[0]->pattern,
+                 "{} on a footprint of another algorithm", name_of(request.kind));
   if (request.bytes == Bytes(0)) {
-    lowered.coupled.latency = host.collective.launch;
-    lowered.idle_time = host.collective.launch;
-    return lowered;
+    return empty_call(chosen_form(request, *possible[0], Form::kCoupled),
+                      router_.cluster().host.collective.launch);
   }
-  const Passage passage = passage_of(rings, algorithm.steady_state(rings.members), request, host);
-  const Price chosen = choose_price(request, host.collective, passage);
-  const std::uint32_t usual = rings.several_hosts ? rings.rings : std::max(host.collective.channels, 1U);
+  return lower_with(*possible[0], request, footprint);
+}
+
+Lowered Lowering::lower_with(const Algorithm& algorithm,
+                             const Request& request,
+                             const Footprint& footprint) const {
+  const hardware::HostKind& host = router_.cluster().host;
+  const std::vector<SteadyState> steady = steady_states(algorithm, footprint, request, host);
+  std::vector<Passage> passages;
+  for (std::size_t i = 0; i < steady.size(); ++i) {
+    passages.push_back(passage_of(footprint, footprint.phases[i], steady[i], request, host));
+  }
+  const PricedPhases chosen = choose_price(algorithm, request, host.collective, passages);
+  const std::uint32_t usual =
+      footprint.several_hosts ? footprint.channels : std::max(host.collective.channels, 1U);
+  Lowered lowered = chosen_form(request, algorithm, Form::kCoupled);
   lowered.protocol = chosen.protocol;
   lowered.channels = request.channels > 0 ? request.channels : usual;
-  lowered.coupled = coupled_of(chosen, rings.demands, rings.divisor);
   lowered.idle_time = chosen.idle_time;
+  for (std::size_t i = 0; i < steady.size(); ++i) {
+    const Footprint::Phase& phase = footprint.phases[i];
+    CoupledActivity activity = coupled_of(chosen.phases[i], phase.demands, phase.divisor);
+    if (i == 0) {
+      lowered.coupled = std::move(activity);
+    } else {
+      lowered.then.push_back(std::move(activity));
+    }
+  }
+  if (steady.size() == 1 && !steady[0].depth.empty()) {
+    spread_ends(lowered.coupled, steady[0].depth, host.collective.launch);
+  }
   return lowered;
 }
 

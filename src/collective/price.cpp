@@ -97,8 +97,9 @@ Duration hop_latency(Protocol protocol,
 
 std::int64_t wire_bytes(Protocol protocol,
                         const hardware::CollectiveConstants& constants,
-                        std::int64_t payload) {
-  const double useful = efficiency(protocol, constants);
+                        std::int64_t payload,
+                        double efficiency_of_path) {
+  const double useful = efficiency(protocol, constants) * efficiency_of_path;
   STEPCAST_CHECK(useful > 0 && useful <= 1, "efficiency {} of protocol {}", useful, name_of(protocol));
   return scaled_up(payload, 1 / useful);
 }
@@ -118,17 +119,18 @@ Duration wire_time(std::int64_t work, double rate) {
 }
 
 Price price(Protocol protocol, const hardware::CollectiveConstants& constants, const Passage& passage) {
-  STEPCAST_CHECK(passage.steps >= 1 && passage.network_steps <= passage.steps, "{} network steps of {}",
+  STEPCAST_CHECK(passage.steps >= 0 && passage.network_steps <= passage.steps, "{} network steps of {}",
                  passage.network_steps, passage.steps);
   Price result;
   result.protocol = protocol;
   result.payload = passage.work;
-  result.work = wire_bytes(protocol, constants, passage.work);
-  if (protocol != Protocol::kLl && passage.last_step_exposed) {
+  const double useful = efficiency(protocol, constants) * passage.efficiency;
+  result.work = wire_bytes(protocol, constants, passage.work, passage.efficiency);
+  if (protocol != Protocol::kLl && passage.last_step_exposed && passage.steps > 0) {
     const double exposed = 1 + constants.last_step_share / static_cast<double>(passage.steps);
-    result.work = scaled_up(passage.work, exposed / efficiency(protocol, constants));
+    result.work = scaled_up(passage.work, exposed / useful);
   }
-  result.cap = channel_cap(protocol, passage, result.work, 1 / efficiency(protocol, constants));
+  result.cap = channel_cap(protocol, passage, result.work, 1 / useful);
   const Duration transfer = wire_time(result.work, result.cap > 0 ? result.cap : passage.rate);
   const Int128 hops_ps =
       Int128{passage.steps - passage.network_steps} *

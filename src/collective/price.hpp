@@ -20,6 +20,7 @@ struct Passage {
   std::int64_t work = 0;           ///< payload bytes on every hop
   double rate = 0;                 ///< bytes/s of every hop on an idle fabric, > 0 unless work is 0
   bool last_step_exposed = false;  ///< kappa applies (LL128 and Simple)
+  double efficiency = 1;           ///< useful share of the wire besides that of the protocol
 
   // Channels: a channel moves at most `channel_rate`; 0 = not limited by channels.
   double channel_rate = 0;     ///< bytes/s of one channel on every hop
@@ -46,7 +47,8 @@ struct Price {
 /// Bytes on the wire for `payload` bytes (rounded up), without the exposed last step.
 [[nodiscard]] std::int64_t wire_bytes(Protocol protocol,
                                       const hardware::CollectiveConstants& constants,
-                                      std::int64_t payload);
+                                      std::int64_t payload,
+                                      double efficiency = 1);
 
 /// Time of `work` bytes at `rate`, rounded up. Throws InputError beyond the range of a simulation.
 [[nodiscard]] Duration wire_time(std::int64_t work, double rate);

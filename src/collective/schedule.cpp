@@ -7,9 +7,9 @@
 namespace stepcast::collective {
 namespace {
 
-constexpr std::array<std::string_view, 8> kKindNames = {"all_reduce", "all_gather", "reduce_scatter",
-                                                        "broadcast",  "reduce",     "all_to_all",
-                                                        "send_recv",  "barrier"};
+constexpr std::array<std::string_view, 10> kKindNames = {
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+    "all_to_all", "send_recv",  "barrier",        "scatter",   "gather"};
 
 constexpr std::array<std::string_view, 8> kActionNames = {"send",
                                                           "recv",
@@ -40,13 +40,28 @@ double bus_factor(Kind kind, std::uint32_t members) {
     case Kind::kAllReduce: return 2 * (n - 1) / n;
     case Kind::kAllGather:
     case Kind::kReduceScatter:
-    case Kind::kAllToAll: return (n - 1) / n;
+    case Kind::kAllToAll:
+    case Kind::kScatter:
+    case Kind::kGather: return (n - 1) / n;
     case Kind::kBroadcast:
     case Kind::kReduce:
     case Kind::kSendRecv:
     case Kind::kBarrier: return 1;
   }
   return 1;
+}
+
+bool has_root(Kind kind) {
+  return kind == Kind::kBroadcast || kind == Kind::kReduce || kind == Kind::kScatter || kind == Kind::kGather;
+}
+
+bool cuts_by_member(Kind kind) {
+  return kind == Kind::kAllGather || kind == Kind::kReduceScatter || kind == Kind::kAllToAll ||
+         kind == Kind::kScatter || kind == Kind::kGather;
+}
+
+bool reduces(Kind kind) {
+  return kind == Kind::kAllReduce || kind == Kind::kReduceScatter || kind == Kind::kReduce;
 }
 
 bool receives(Action action) {

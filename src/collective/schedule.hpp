@@ -17,7 +17,15 @@ enum class Kind : std::uint8_t {
   kAllToAll,
   kSendRecv,
   kBarrier,
+  kScatter,
+  kGather,
 };
+
+/// What each member of a kind has and gets.
+[[nodiscard]] bool has_root(Kind kind);
+/// The buffer is cut into one part for each member (as nccl-tests counts elements).
+[[nodiscard]] bool cuts_by_member(Kind kind);
+[[nodiscard]] bool reduces(Kind kind);
 
 /// Name as in files and on the command line: "all_reduce", ...
 [[nodiscard]] std::string_view name_of(Kind kind);
@@ -58,26 +66,31 @@ struct Step {
   ChunkRange source;               ///< read from (send, copy, reduce operand)
   ChunkRange destination;          ///< written to (recv, copy, reduce target)
   /// (lane, step) of the same rank done before; a lane is its index in Schedule::lanes.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after = {};
 };
 
 /// Steps that run in order: one thread block of one rank, on one channel. Messages are matched in
 /// order per (sender, receiver, channel); one lane at each end of it. A send does not block.
 struct Lane {
-  std::uint32_t rank = 0;  ///< member index
+  std::uint32_t rank = 0;  ///< member index, or a switch
   std::uint32_t thread_block = 0;
   std::uint32_t channel = 0;
-  std::vector<Step> steps;
+  std::vector<Step> steps = {};
 };
 
 /// A collective as data, before anything is timed. The buffer is cut into `chunks` equal chunks.
-/// all-gather: input holds chunks/members chunks, output all; reduce-scatter the reverse.
+/// all-gather and gather: input holds chunks/members chunks, output all; reduce-scatter and scatter the
+/// reverse. barrier: as all-reduce.
 /// send_recv: every member sends its input to the next member (nccl-tests sendrecv_perf).
-/// In place, the small buffer of all-gather and reduce-scatter is the member's own part of the large
+/// In place, the small buffer is the member's own part of the large
 /// one (input chunk i of member r = output chunk r * chunks/members + i, or the reverse).
+///
+/// Switches that reduce take part as further ranks, members .. members + switches - 1: they have scratch
+/// memory only, and nothing is promised about it.
 struct Schedule {
   Kind kind = Kind::kAllReduce;
   std::uint32_t members = 0;
+  std::uint32_t switches = 0;
   std::uint32_t chunks = 0;  ///< chunks of the whole buffer
   std::uint32_t channels = 1;
   std::uint32_t root = 0;

@@ -12,28 +12,37 @@
 namespace stepcast::collective {
 namespace {
 
-/// A hop of a ring, prepared once for all transfers that use it.
-struct PreparedHop {
-  DemandVector demands;
-  Duration latency;
-};
-
 /// What the next send of a lane has to wait for.
 struct LaneState {
   std::vector<std::uint32_t> received;  // since the last send
+  std::vector<std::uint32_t> left;      // sends of other lanes of the rank that it comes after
   std::uint32_t last_send = 0;
   bool has_sent = false;
+  bool copied = false;  // of a switch: `received` is that of the last send
 };
+
+void sort_unique(std::vector<std::uint32_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
 
 class TransferMaker {
  public:
-  TransferMaker(const Schedule& schedule, Bytes bytes, const RingPlan& plan, const StepCosts& costs)
+  TransferMaker(const Schedule& schedule,
+                const Request& request,
+                const Layout& layout,
+                const StepCosts& costs)
       : schedule_(schedule),
-        bytes_(bytes),
-        plan_(plan),
+        request_(request),
+        layout_(layout),
         costs_(costs),
         lanes_(schedule.lanes.size()),
-        done_(schedule.lanes.size()) {}
+        done_(schedule.lanes.size()) {
+    std::int64_t end = 0;
+    for (const Bytes split : request.splits) {
+      split_ends_.push_back(end += split.count());
+    }
+  }
 
   SteppedTransfers make() {
     LaneRunner runner(schedule_);
@@ -54,10 +63,14 @@ class TransferMaker {
     const Step& step = lane.steps[ran.step];
     LaneState& state = lanes_[ran.lane];
     for (const auto& [other, index] : step.after) {
-      const std::vector<std::uint32_t>& before = done_[other][index];
-      state.received.insert(state.received.end(), before.begin(), before.end());
+      const Done& before = done_[other][index];
+      state.received.insert(state.received.end(), before.arrived.begin(), before.arrived.end());
+      state.left.insert(state.left.end(), before.left.begin(), before.left.end());
     }
     if (ran.received != LaneRunner::kNoMessage) {
+      if (std::exchange(state.copied, false)) {
+        state.received.clear();
+      }
       state.received.push_back(static_cast<std::uint32_t>(ran.received));
     }
     if (ran.sent != LaneRunner::kNoMessage) {
@@ -65,51 +78,70 @@ class TransferMaker {
     }
     if (has_dependencies_) {
       // What a step of another lane waits for when it comes after this one.
-      std::vector<std::uint32_t>& before = done_[ran.lane].emplace_back(state.received);
+      Done& done = done_[ran.lane].emplace_back(Done{state.received, state.left});
       if (state.has_sent) {
-        before.push_back(state.last_send);
+        done.left.push_back(state.last_send);
       }
     }
   }
 
   void send(const Lane& lane, const Step& step, LaneState& state) {
     StepTransfer transfer;
-    transfer.source = plan_.member(lane.channel, lane.rank);
-    transfer.destination = plan_.member(lane.channel, step.send_peer);
+    const bool from_switch = lane.rank >= schedule_.members;
+    const bool to_switch = step.send_peer >= schedule_.members;
+    STEPCAST_CHECK(!from_switch || !to_switch, "a message between two switches");
+    transfer.source = from_switch ? step.send_peer : lane.rank;
+    transfer.destination = to_switch ? lane.rank : step.send_peer;
     transfer.payload = payload(step);
     transfer.work = costs_.wire_bytes(transfer.payload);
-    const PreparedHop& hop = prepared(lane.channel, lane.rank, step.send_peer);
-    transfer.latency = hop.latency;
+    const Layout::Hop& hop = prepared(lane.channel, transfer.source, transfer.destination,
+                                      from_switch ? Via::kDown
+                                      : to_switch ? Via::kUp
+                                                  : Via::kWhole);
+    transfer.latency = costs_.hop_latency(hop.network, hop.latency);
+    if (from_switch || to_switch) {
+      transfer.latency = Duration::from_ps(transfer.latency.ps() / 2);  // a hop is up and down
+    }
     transfer.demands = hop.demands.demands;
     transfer.divisor = hop.demands.divisor;
     transfer.after = std::exchange(state.received, {});
-    if (state.has_sent) {
-      transfer.after.push_back(state.last_send);
+    transfer.after_left = std::exchange(state.left, {});
+    if (state.has_sent && !from_switch) {
+      transfer.after_left.push_back(state.last_send);  // a switch sends on all its ports at once
     }
-    std::sort(transfer.after.begin(), transfer.after.end());
-    transfer.after.erase(std::unique(transfer.after.begin(), transfer.after.end()), transfer.after.end());
+    sort_unique(transfer.after);
+    sort_unique(transfer.after_left);
     state.last_send = static_cast<std::uint32_t>(transfers_.size());
     state.has_sent = true;
+    if (from_switch) {
+      state.received = transfer.after;  // what it copies to the next port waits for the same
+      state.copied = true;
+    }
     transfers_.push_back(std::move(transfer));
   }
 
   /// Bytes of the chunks that a step sends: what it reads, or what it stores and forwards.
   [[nodiscard]] std::int64_t payload(const Step& step) const {
     const ChunkRange& range = step.action == Action::kRecvCopySend ? step.destination : step.source;
-    const auto first_byte = [&](std::uint64_t chunk) {
-      return static_cast<std::int64_t>(Int128{bytes_.count()} * chunk / schedule_.chunks);
-    };
-    return first_byte(std::uint64_t{range.offset} + range.count) - first_byte(range.offset);
+    return first_byte(range.offset + range.count) - first_byte(range.offset);
   }
 
-  const PreparedHop& prepared(std::uint32_t ring, std::uint32_t from, std::uint32_t to) {
-    const auto [at, added] = hops_.try_emplace({ring, from, to});
+  /// Bytes of the buffer before a chunk.
+  [[nodiscard]] std::int64_t first_byte(std::uint32_t chunk) const {
+    if (split_ends_.empty()) {
+      return static_cast<std::int64_t>(Int128{request_.bytes.count()} * chunk / schedule_.chunks);
+    }
+    const std::uint32_t part = schedule_.chunks / schedule_.members;
+    const std::uint32_t member = chunk / part;
+    const std::int64_t before = member == 0 ? 0 : split_ends_[member - 1];
+    const std::int64_t own = member < split_ends_.size() ? split_ends_[member] - before : 0;
+    return before + static_cast<std::int64_t>(Int128{own} * (chunk % part) / part);
+  }
+
+  const Layout::Hop& prepared(std::uint32_t channel, std::uint32_t from, std::uint32_t to, Via via) {
+    const auto [at, added] = hops_.try_emplace({channel, from, to, via});
     if (added) {
-      const routing::Path& path = plan_.path(ring, from, to);
-      DemandSum sum;
-      sum.add(path);
-      at->second = {.demands = sum.total(),
-                    .latency = costs_.hop_latency(plan_.crosses(ring, from, to), path.latency)};
+      at->second = layout_.hop(channel, from, to, via);
     }
     return at->second;
   }
@@ -122,39 +154,46 @@ class TransferMaker {
   }
 
   const Schedule& schedule_;
-  Bytes bytes_;
-  const RingPlan& plan_;
+  const Request& request_;
+  std::vector<std::int64_t> split_ends_;  // by member, of an uneven all-to-all
+  const Layout& layout_;
   const StepCosts& costs_;
   bool has_dependencies_ = any_dependency(schedule_);
   std::vector<LaneState> lanes_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> done_;  // by lane and step: transfers to wait for
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, PreparedHop> hops_;
+  struct Done {
+    std::vector<std::uint32_t> arrived;
+    std::vector<std::uint32_t> left;
+  };
+  std::vector<std::vector<Done>> done_;  // by lane and step: transfers to wait for
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Via>, Layout::Hop> hops_;
   std::vector<StepTransfer> transfers_;
 };
 
 }  // namespace
 
 SteppedTransfers transfers_of(const Schedule& schedule,
-                              Bytes bytes,
-                              const RingPlan& plan,
+                              const Request& request,
+                              const Layout& layout,
                               const StepCosts& costs) {
-  STEPCAST_CHECK(schedule.channels == plan.rings(), "{} channels on {} rings", schedule.channels,
-                 plan.rings());
-  return TransferMaker(schedule, bytes, plan, costs).make();
+  return TransferMaker(schedule, request, layout, costs).make();
 }
 
-Duration longest_chain(const SteppedTransfers& transfers, double rate) {
+Duration longest_chain(const SteppedTransfers& transfers,
+                       double rate,
+                       std::span<const routing::Resource> resources) {
   std::vector<Duration> left(transfers.steps.size());  // by transfer: its last byte is on the wire
   Duration end;
   for (std::size_t index = 0; index < transfers.steps.size(); ++index) {
     const StepTransfer& step = transfers.steps[index];
     Duration start;
     for (const std::uint32_t before : step.after) {
-      const StepTransfer& earlier = transfers.steps[before];
-      const bool same_sender = earlier.source == step.source;
-      start = std::max(start, left[before] + (same_sender ? Duration{} : earlier.latency));
+      start = std::max(start, left[before] + transfers.steps[before].latency);
     }
-    left[index] = start + wire_time(step.work, rate);
+    for (const std::uint32_t before : step.after_left) {
+      start = std::max(start, left[before]);
+    }
+    const double alone = rate > 0 ? rate : idle_rate({step.demands, step.divisor}, resources);
+    left[index] = start + wire_time(step.work, alone);
     end = std::max(end, left[index] + step.latency);
   }
   return transfers.latency + end;

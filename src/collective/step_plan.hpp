@@ -1,9 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "collective/collective.hpp"
-#include "collective/ring_plan.hpp"
+#include "collective/layout.hpp"
 
 namespace stepcast::collective {
 
@@ -16,15 +17,18 @@ struct StepCosts {
 
 /// The messages of a schedule as transfers: every matched send and receive is one, of the bytes of its
 /// chunks (chunk i of c holds bytes i * S / c to (i + 1) * S / c, rounded down, so that the total is
-/// exact). A transfer comes after what its lane has received before, and after the lane's last send
-/// has left. Member m of the schedule on channel c is the m-th of ring c.
-/// REQUIRES: a schedule that passes the checker, with one channel per ring of the plan.
+/// exact; the chunks of an uneven all-to-all have the sizes of its splits). A transfer comes after what its
+/// lane has received before, and after the lane's last send has left. REQUIRES: a schedule that passes the
+/// checker, of the members of the layout.
 [[nodiscard]] SteppedTransfers transfers_of(const Schedule& schedule,
-                                            Bytes bytes,
-                                            const RingPlan& plan,
+                                            const Request& request,
+                                            const Layout& layout,
                                             const StepCosts& costs);
 
-/// Time of the transfers on an idle fabric on which each gets `rate`: the longest chain.
-[[nodiscard]] Duration longest_chain(const SteppedTransfers& transfers, double rate);
+/// Time of the transfers on an idle fabric: the longest chain, each at `rate`, or with a rate of 0 at what
+/// it gets alone.
+[[nodiscard]] Duration longest_chain(const SteppedTransfers& transfers,
+                                     double rate,
+                                     std::span<const routing::Resource> resources);
 
 }  // namespace stepcast::collective

@@ -81,6 +81,7 @@ std::span<const Field<CollectiveConstants>> collective_fields() {
       {"overlap_exponent", &C::overlap_exponent, 1, 100},
       {"ll_channel_bytes", &C::ll_channel_bytes, 0, 1e9},
       {"channels", &C::channels, 1, 1024},
+      {"efficiency_nvls", &C::efficiency_nvls, 0, 1, true},
   };
   return fields;
 }

@@ -64,6 +64,7 @@ struct CollectiveConstants {
   double overlap_exponent = 1.65;  ///< p of (X^p + W^p)^(1/p) for Simple
   double ll_channel_bytes = 0;     ///< bytes per channel and step until all channels are in use
   std::uint32_t channels = 1;      ///< channels of a single-node ring
+  double efficiency_nvls = 0;      ///< share of nvlink_effective that NVLink SHARP reaches; 0 = has none
   std::map<std::string, config::Source> sources;
 };
 

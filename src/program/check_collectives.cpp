@@ -94,7 +94,7 @@ std::string collective_text(const Program& program, std::uint32_t operation) {
   if (op.meaning == BytesMeaning::kPerRank) {
     text += " per rank";
   }
-  if (detail.kind == collective::Kind::kBroadcast || detail.kind == collective::Kind::kReduce) {
+  if (collective::has_root(detail.kind)) {
     text += fmt::format(" with root {}", detail.root);
   }
   return text;
@@ -102,8 +102,7 @@ std::string collective_text(const Program& program, std::uint32_t operation) {
 
 // A whole buffer made of the members' parts must be countable.
 bool per_rank_bytes_overflow(const Operation& op, const CollectiveDetail& detail, std::size_t members) {
-  const bool gathers =
-      detail.kind == collective::Kind::kAllGather || detail.kind == collective::Kind::kReduceScatter;
+  const bool gathers = collective::cuts_by_member(detail.kind) && detail.kind != collective::Kind::kAllToAll;
   return gathers && op.meaning == BytesMeaning::kPerRank &&
          op.bytes > std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(members);
 }

@@ -76,25 +76,27 @@ double AlonePrices::rate_now(std::span<const network::Demand> demands, std::uint
   return rate;
 }
 
-std::uint32_t AlonePrices::rings_of(const program::Group& group) {
+std::uint32_t AlonePrices::footprint_of(const program::Group& group) {
   const std::uint32_t stride = group.strides().empty() ? 0 : group.strides()[0].step;
-  const auto [known, fresh] = group_rings_.try_emplace({group.first(), stride, group.size()}, 0);
+  const auto [known, fresh] = group_footprint_.try_emplace({group.first(), stride, group.size()}, 0);
   if (fresh) {
-    KnownRings found{lowering_.rings(gpus_of(group), collective::RingOrder::kByHost), 0};
-    found.rate = rate_now(found.rings.demands, found.rings.divisor);
-    found.rings.demands.clear();
-    const collective::Rings& rings = found.rings;
-    const RingsKey key{rings.members,
-                       rings.rings,
-                       rings.crossing_hops,
-                       rings.several_hosts ? 1U : 0U,
-                       bits(rings.local_latency),
-                       bits(rings.network_latency),
-                       bits(rings.rate),
-                       bits(found.rate)};
-    const auto [at, added] = rings_index_.try_emplace(key, static_cast<std::uint32_t>(rings_.size()));
+    KnownFootprint found{lowering_.footprint(collective::Kind::kAllReduce, gpus_of(group)), 0};
+    collective::Footprint& footprint = found.footprint;
+    collective::Footprint::Phase& phase = footprint.phases.front();
+    found.rate = rate_now(phase.demands, phase.divisor);
+    phase.demands.clear();
+    const FootprintKey key{footprint.places->members(),
+                           footprint.channels,
+                           footprint.crossing_hops,
+                           footprint.several_hosts ? 1U : 0U,
+                           bits(phase.local_latency),
+                           bits(phase.network_latency),
+                           bits(phase.rate),
+                           bits(found.rate)};
+    const auto [at, added] =
+        footprints_index_.try_emplace(key, static_cast<std::uint32_t>(footprints_.size()));
     if (added) {
-      rings_.push_back(std::move(found));
+      footprints_.push_back(std::move(found));
     }
     known->second = at->second;
   }
@@ -133,7 +135,7 @@ PriceSet AlonePrices::tensor_groups(const workload::Plan& plan, std::uint32_t st
     const workload::RankGrid grid(plan);
     std::vector<std::uint32_t> members;
     for (std::uint32_t dp = 0; dp < plan.dp; ++dp) {
-      members.push_back(rings_of(grid.tensor_group(dp, stage)));
+      members.push_back(footprint_of(grid.tensor_group(dp, stage)));
     }
     known->second = set_of(std::move(members));
   }
@@ -149,7 +151,7 @@ PriceSet AlonePrices::data_groups(const workload::Plan& plan, std::uint32_t stag
     const workload::RankGrid grid(plan);
     std::vector<std::uint32_t> members;
     for (std::uint32_t tp = 0; tp < plan.tp; ++tp) {
-      members.push_back(rings_of(grid.data_group(tp, stage)));
+      members.push_back(footprint_of(grid.data_group(tp, stage)));
     }
     known->second = set_of(std::move(members));
   }
@@ -163,7 +165,7 @@ PriceSet AlonePrices::embedding_groups(const workload::Plan& plan) {
     std::vector<std::uint32_t> members;
     for (std::uint32_t dp = 0; dp < plan.dp; ++dp) {
       for (std::uint32_t tp = 0; tp < plan.tp; ++tp) {
-        members.push_back(rings_of(grid.embedding_group(tp, dp)));
+        members.push_back(footprint_of(grid.embedding_group(tp, dp)));
       }
     }
     known->second = set_of(std::move(members));
@@ -190,12 +192,31 @@ std::int64_t AlonePrices::alone_ps(const collective::CoupledActivity& activity) 
   return time_at(activity, rate_now(activity.demands, activity.divisor));
 }
 
+std::int64_t AlonePrices::alone_ps(const collective::Lowered& lowered) const {
+  if (lowered.form == collective::Form::kSteps) {
+    throw UnsupportedError(
+        "an uneven all-to-all is many flows, which fidelity \"analytic\" does not price; use --fidelity "
+        "flow");
+  }
+  std::int64_t total = alone_ps(lowered.coupled);
+  const collective::CoupledActivity* last = &lowered.coupled;
+  for (const collective::CoupledActivity& phase : lowered.then) {
+    total += alone_ps(phase);
+    last = &phase;
+  }
+  Duration latest;
+  for (const Duration offset : last->completion_offset) {
+    latest = std::max(latest, offset);
+  }
+  return total + latest.ps();
+}
+
 std::int64_t AlonePrices::collective_ps(const collective::Request& request, PriceSet set) const {
   STEPCAST_CHECK(set != kNoSet, "a collective of one member");
   std::int64_t slowest = 0;
   for (const std::uint32_t index : sets_[set]) {
-    const KnownRings& known = rings_[index];
-    slowest = std::max(slowest, time_at(lowering_.lower(request, known.rings).coupled, known.rate));
+    const KnownFootprint& known = footprints_[index];
+    slowest = std::max(slowest, time_at(lowering_.lower(request, known.footprint).coupled, known.rate));
   }
   return slowest;
 }
@@ -273,9 +294,9 @@ void AlonePrices::add_collectives(const std::vector<Counted>& requests,
                                   const std::vector<program::Group>& groups,
                                   Traffic& traffic) const {
   for (const program::Group& group : groups) {
-    const collective::Rings rings = lowering_.rings(gpus_of(group), collective::RingOrder::kByHost);
+    const collective::Footprint footprint = lowering_.footprint(collective::Kind::kAllReduce, gpus_of(group));
     for (const auto& [request, count] : requests) {
-      add(lowering_.lower(request, rings).coupled, count, traffic);
+      add(lowering_.lower(request, footprint).coupled, count, traffic);
     }
   }
 }

@@ -45,6 +45,8 @@ class AlonePrices {
 
   /// One activity, from the last arrival to the end of its transfer.
   [[nodiscard]] std::int64_t alone_ps(const collective::CoupledActivity& activity) const;
+  /// A collective with all its phases, to the end of its last member.
+  [[nodiscard]] std::int64_t alone_ps(const collective::Lowered& lowered) const;
   /// Slowest group of a set: from the last arrival to the end.
   [[nodiscard]] std::int64_t collective_ps(const collective::Request& request, PriceSet set) const;
   [[nodiscard]] MessageTime message_time(Bytes bytes, PriceSet set) const;
@@ -80,7 +82,7 @@ class AlonePrices {
 
   [[nodiscard]] std::vector<GpuId> gpus_of(const program::Group& group) const;
   [[nodiscard]] double rate_now(std::span<const network::Demand> demands, std::uint32_t divisor) const;
-  std::uint32_t rings_of(const program::Group& group);
+  std::uint32_t footprint_of(const program::Group& group);
   std::uint32_t path_of(GpuId from, GpuId to);
   PriceSet set_of(std::vector<std::uint32_t> members);
   void add(const collective::CoupledActivity& activity, double count, Traffic& traffic) const;
@@ -92,21 +94,21 @@ class AlonePrices {
   std::vector<double> capacity_;   // by resource, faults included
   std::map<GpuId, double> speed_;  // of slow GPUs
 
-  struct KnownRings {
-    collective::Rings rings;  // without demands
-    double rate = 0;          // with faults
+  struct KnownFootprint {
+    collective::Footprint footprint;  // of rings, without demands
+    double rate = 0;                  // with faults
   };
   struct KnownPath {
     collective::MessagePath path;
     double rate = 0;
   };
-  using RingsKey = std::array<std::uint64_t, 8>;
-  std::vector<KnownRings> rings_;
-  std::map<RingsKey, std::uint32_t> rings_index_;
-  std::map<GroupKey, std::uint32_t> group_rings_;
+  using FootprintKey = std::array<std::uint64_t, 8>;
+  std::vector<KnownFootprint> footprints_;
+  std::map<FootprintKey, std::uint32_t> footprints_index_;
+  std::map<GroupKey, std::uint32_t> group_footprint_;
   std::vector<KnownPath> paths_;
   std::map<std::array<std::uint64_t, 4>, std::uint32_t> paths_index_;
-  std::vector<std::vector<std::uint32_t>> sets_;  // ascending indices into rings_ or paths_
+  std::vector<std::vector<std::uint32_t>> sets_;  // ascending indices into footprints_ or paths_
   std::map<std::vector<std::uint32_t>, PriceSet> sets_index_;
   std::map<std::array<std::uint32_t, 4>, PriceSet> known_sets_;
   struct Write {

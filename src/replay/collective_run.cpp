@@ -20,6 +20,7 @@ program::CollectiveDetail detail_of(const collective::Request& request) {
   detail.algorithm = request.algorithm;
   detail.protocol = request.protocol ? std::string(collective::name_of(*request.protocol)) : std::string();
   detail.channels = request.channels;
+  detail.splits = request.splits;
   return detail;
 }
 
@@ -195,10 +196,10 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
   if (analytic) {
     const AlonePrices prices(router, placement);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      times[i].time = Duration::from_ps(prices.alone_ps(chosen[i].coupled));
+      times[i].time = Duration::from_ps(prices.alone_ps(chosen[i]));
       for (const OtherCollective& other : others) {
         times[i].others.push_back(Duration::from_ps(
-            prices.alone_ps(lowering.lower(other.request, other.group, collective::Form::kCoupled).coupled)));
+            prices.alone_ps(lowering.lower(other.request, other.group, collective::Form::kCoupled))));
       }
     }
     return times;

@@ -171,6 +171,15 @@ void Simulation::complete(const network::Completion& completion) {
 
 void Simulation::transferred(std::uint32_t index) {
   Instance& instance = instances_[index];
+  if (const std::uint32_t next = wiring_.exchanges[instance.exchange].next; next != kNone) {
+    // All members are there, and none has left: the next phase begins.
+    instance.exchange = next;
+    const Exchange& phase = wiring_.exchanges[next];
+    const StreamState& stream = streams_[instance.arrivals.front().stream];
+    queue_.schedule(after(phase.latency_ps), Priority::kRelease, kTransferStart, head_operation(stream),
+                    stream.cls, index, 0);
+    return;
+  }
   instance.transferred = true;
   instance.transferred_at = now_;
   const Exchange& exchange = wiring_.exchanges[instance.exchange];

@@ -136,9 +136,9 @@ class Resolver {
     spec.request.bytes = Bytes(op.bytes);
     if (op.kind == OpKind::kCollective) {
       const program::CollectiveDetail& detail = program.collectives[op.detail];
-      spec.request = {detail.kind,    Bytes(op.bytes),  op.dtype,
-                      detail.root,    detail.algorithm, protocol_hint(detail.protocol),
-                      detail.channels};
+      spec.request = {detail.kind,     Bytes(op.bytes),  op.dtype,
+                      detail.root,     detail.algorithm, protocol_hint(detail.protocol),
+                      detail.channels, detail.splits};
       spec.meaning = op.meaning;
     } else if (op.kind == OpKind::kStorage) {
       spec.write = (op.flags & Operation::kWrite) != 0;
@@ -155,7 +155,11 @@ class Resolver {
     key_.assign({static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
                  static_cast<int>(request.dtype), request.root,
                  request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
-                 static_cast<int>(spec.meaning), spec.eager, spec.receives, spec.write, spec.target, fixed});
+                 static_cast<int>(spec.meaning), spec.eager, spec.receives, spec.write, spec.target, fixed,
+                 static_cast<std::int64_t>(request.splits.size())});
+    for (const Bytes split : request.splits) {
+      key_.push_back(split.count());
+    }
     key_.insert(key_.end(), request.algorithm.begin(), request.algorithm.end());
     const std::uint32_t number = spec_numbers_.number(key_);
     if (number == out_.specs.size()) {
@@ -362,8 +366,8 @@ class Resolver {
       const CallSpec& wish = out_.specs[spec];
       Call call = new_call(spec);
       // A per-rank payload becomes the whole buffer, which is what collectives are priced by.
-      const bool gathers = wish.request.kind == collective::Kind::kAllGather ||
-                           wish.request.kind == collective::Kind::kReduceScatter;
+      const bool gathers =
+          collective::cuts_by_member(wish.request.kind) && wish.request.kind != collective::Kind::kAllToAll;
       if (wish.meaning == program::BytesMeaning::kPerRank && gathers &&
           __builtin_mul_overflow(call.bytes, std::int64_t{size}, &call.bytes)) {
         refuse(index,
@@ -390,6 +394,11 @@ class Resolver {
         fill_stepped(index, call, price.stepped);
       } else {
         fill(index, call, price.coupled);
+        call.first_then = static_cast<std::uint32_t>(out_.then.size());
+        call.then_count = static_cast<std::uint32_t>(price.then.size());
+        for (const collective::CoupledActivity& later : price.then) {
+          fill(index, out_.then.emplace_back(), later);
+        }
       }
     }
   }
@@ -566,9 +575,13 @@ class Resolver {
     key.assign({static_cast<std::int64_t>(site.kind), site.member_count, site.tag});
     bool stepped = false;
     for (const Call& call : out_.calls_of(site)) {
-      key.insert(key.end(),
-                 {call.spec, call.bytes, call.work, call.payload, call.latency_ps, call.fixed_ps,
-                  bits(call.cap), call.divisor, call.fairness, static_cast<int>(call.entry), call.vector});
+      key.insert(key.end(), {call.spec, call.bytes, call.work, call.payload, call.latency_ps, call.fixed_ps,
+                             bits(call.cap), call.divisor, call.fairness, static_cast<int>(call.entry),
+                             call.vector, call.then_count});
+      for (const Call& later : out_.then_of(call)) {
+        key.insert(key.end(), {later.work, later.payload, later.latency_ps, bits(later.cap), later.divisor,
+                               later.fairness, later.vector});
+      }
       if (call.transfers != kNone) {
         stepped = true;
         append_transfers(out_.stepped[call.transfers], key);
@@ -586,8 +599,10 @@ class Resolver {
     key.push_back(static_cast<std::int64_t>(stepped.steps.size()));
     for (const collective::StepTransfer& step : stepped.steps) {
       key.insert(key.end(), {step.source, step.destination, step.latency.ps(), step.work, step.payload,
-                             step.divisor, static_cast<std::int64_t>(step.after.size())});
+                             step.divisor, static_cast<std::int64_t>(step.after.size()),
+                             static_cast<std::int64_t>(step.after_left.size())});
       key.insert(key.end(), step.after.begin(), step.after.end());
+      key.insert(key.end(), step.after_left.begin(), step.after_left.end());
     }
   }
 
@@ -617,6 +632,9 @@ class Resolver {
     }
     for (const Call& call : out_.calls_of(site)) {
       key_.push_back(call.offsets == kNone ? 0 : out_.offsets[call.offsets][i]);
+      for (const Call& later : out_.then_of(call)) {
+        key_.push_back(later.offsets == kNone ? 0 : out_.offsets[later.offsets][i]);
+      }
     }
   }
 

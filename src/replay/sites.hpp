@@ -49,6 +49,8 @@ struct Call : CallPrice {
   Entry entry = Entry::kAll;
   std::uint32_t vector = 0;         ///< demand vector of the site, counted from 0
   std::uint32_t transfers = kNone;  ///< stepped: index into Sites::stepped; step i has vector `vector` + i
+  std::uint32_t first_then = 0;     ///< activities that follow it: `then_count` entries of Sites::then
+  std::uint32_t then_count = 0;
 };
 
 /// Where instances of calls are matched in order: a group, a message channel, or one rank alone.
@@ -90,6 +92,7 @@ struct Sites {
   std::vector<Site> sites;
   std::vector<Member> members;
   std::vector<Call> calls;
+  std::vector<Call> then;  ///< later phases of calls: work, payload, latency, demands, offsets
   std::vector<Edge> edges;
   std::vector<std::vector<std::int64_t>> offsets;
   std::vector<collective::SteppedTransfers> stepped;
@@ -102,6 +105,9 @@ struct Sites {
   }
   [[nodiscard]] std::span<const Call> calls_of(const Site& site) const {
     return std::span(calls).subspan(site.first_call, site.call_count);
+  }
+  [[nodiscard]] std::span<const Call> then_of(const Call& call) const {
+    return std::span(then).subspan(call.first_then, call.then_count);
   }
   [[nodiscard]] std::span<const Edge> edges_of(const Site& site) const {
     return std::span(edges).subspan(site.first_edge, site.edge_count);

@@ -123,8 +123,17 @@ class Wirer {
     own_shapes_.clear();
     out_.sites.push_back(out);
     first_exchange_.push_back(static_cast<std::uint32_t>(out_.exchanges.size()));
-    for (const Call& call : sites_.calls_of(site)) {
+    const auto calls = sites_.calls_of(site);
+    for (const Call& call : calls) {
       add_exchange(cls, call, place, out.members);
+    }
+    for (std::uint32_t i = 0; i < calls.size(); ++i) {
+      std::uint32_t last = first_exchange_[cls] + i;
+      for (const Call& later : sites_.then_of(calls[i])) {
+        out_.exchanges[last].next = static_cast<std::uint32_t>(out_.exchanges.size());
+        last = out_.exchanges[last].next;
+        add_exchange(cls, later, place, out.members);
+      }
     }
   }
 
@@ -239,12 +248,12 @@ class Wirer {
       step.latency_ps = transfer.latency.ps();
       step.source = transfer.source;
       step.destination = transfer.destination;
-      step.waits = static_cast<std::uint32_t>(transfer.after.size());
+      step.waits = static_cast<std::uint32_t>(transfer.after.size() + transfer.after_left.size());
       for (const std::uint32_t before : transfer.after) {
-        // A predecessor by the same sender need only have left; one from elsewhere must have arrived here.
-        const bool same_sender = stepped.steps[before].source == transfer.source &&
-                                 stepped.steps[before].destination != transfer.source;
-        (same_sender ? plan.steps[before].when_left : plan.steps[before].when_arrived).push_back(index);
+        plan.steps[before].when_arrived.push_back(index);
+      }
+      for (const std::uint32_t before : transfer.after_left) {
+        plan.steps[before].when_left.push_back(index);
       }
       plan.of_member[transfer.source].push_back(index);
       if (transfer.destination != transfer.source) {

@@ -42,6 +42,7 @@ struct Exchange {
   std::uint32_t plan = kNone;     ///< index of a StepPlan
   std::uint32_t form = 0;         ///< equal forms may meet (kind, bytes, root)
   std::uint32_t spec = 0;         ///< CallSpec
+  std::uint32_t next = kNone;     ///< exchange that follows with the same members: a later phase of the call
   Entry entry = Entry::kAll;
 };
 

@@ -20,18 +20,10 @@ std::string_view nccl_type(DataType dtype) {
   }
 }
 
-bool reduces(collective::Kind kind) {
-  return kind == collective::Kind::kAllReduce || kind == collective::Kind::kReduceScatter ||
-         kind == collective::Kind::kReduce;
-}
-
 /// Elements per rank, as nccl-tests counts them.
 std::int64_t count_of(const CollectiveRow& row, const CollectiveSweep& sweep) {
   const std::int64_t elements = row.bytes.count() / element_bytes(sweep.dtype);
-  const bool split = sweep.kind == collective::Kind::kAllGather ||
-                     sweep.kind == collective::Kind::kReduceScatter ||
-                     sweep.kind == collective::Kind::kAllToAll;
-  return split ? elements / sweep.ranks : elements;
+  return collective::cuts_by_member(sweep.kind) ? elements / sweep.ranks : elements;
 }
 
 /// nccl-tests narrows the decimals of long times.
@@ -78,9 +70,10 @@ std::string collective_table(const CollectiveSweep& sweep) {
     const double bus = busbw(row, sweep);
     const std::string timing =
         fmt::format("  {}  {:6.2f}  {:6.2f}    N/A", time_text(row.time_s * 1e6), algbw(row, sweep), bus);
-    const bool rooted = sweep.kind == collective::Kind::kBroadcast || sweep.kind == collective::Kind::kReduce;
+    const bool rooted = collective::has_root(sweep.kind);
     out += fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes.count(), count_of(row, sweep),
-                       nccl_type(sweep.dtype), reduces(sweep.kind) ? sweep.reduction : std::string("none"),
+                       nccl_type(sweep.dtype),
+                       collective::reduces(sweep.kind) ? sweep.reduction : std::string("none"),
                        rooted ? static_cast<int>(sweep.root) : -1, timing, timing);
     for (const OtherRow& other : row.others) {
       out += fmt::format("# also {} of {} bytes on {} from {:.2f} us: {} us, busbw {:.2f} GB/s\n",

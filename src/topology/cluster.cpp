@@ -247,6 +247,22 @@ std::uint32_t count_hosts(const Topology& topology) {
   return static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
 
+/// Reduction in the switches, if the file has it.
+std::optional<Sharp> read_sharp(const config::Node& node) {
+  if (!node.present()) {
+    return std::nullopt;
+  }
+  node.allow_only({"trees", "largest_call"});
+  Sharp sharp;
+  if (const config::Node trees = node.get("trees"); trees.present()) {
+    sharp.trees = static_cast<std::uint32_t>(trees.integer(1, kMostHosts));
+  }
+  if (const config::Node largest = node.get("largest_call"); largest.present()) {
+    sharp.largest_call = largest.bytes();
+  }
+  return sharp;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> declared_gpus(const config::Document& document,
@@ -276,7 +292,7 @@ Cluster read_cluster(const config::Document& document,
                      const hardware::Catalog& catalog,
                      config::Diagnostics& diagnostics) {
   const config::Node root = document.root();
-  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults"});
+  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp"});
   const std::string name = root.require("name").name();
   const std::string description = root.get("description").text();
   hardware::HostKind host = catalog.host(root.require("host"));
@@ -307,6 +323,7 @@ Cluster read_cluster(const config::Document& document,
       faults.push_back(read_fault(node, topology));
     }
   }
+  std::optional<Sharp> sharp = read_sharp(root.get("sharp"));
   diagnostics.throw_if_any();
   return {name,
           description,
@@ -315,6 +332,7 @@ Cluster read_cluster(const config::Document& document,
           std::move(topology),
           std::move(storage),
           std::move(faults),
+          sharp,
           fabric.place()};
 }
 

@@ -31,6 +31,12 @@ struct Storage {
   Bandwidth write;
 };
 
+/// Reduction in the switches of the fabric (SHARP).
+struct Sharp {
+  std::uint32_t trees = 0;  ///< that a group can use at the same time; 0 = as many as it has channels
+  Bytes largest_call;       ///< bytes of one collective; 0 = not limited
+};
+
 /// A checked cluster: hardware, fabric, storage, faults.
 struct Cluster {
   std::string name;
@@ -40,6 +46,7 @@ struct Cluster {
   Topology topology;
   std::vector<Storage> storage;
   std::vector<Fault> faults;
+  std::optional<Sharp> sharp = {};  ///< none: the switches only forward
   config::Place fabric_place = {};  ///< of the fabric in the file, for errors found later
 };
 
@@ -48,7 +55,7 @@ struct Cluster {
 [[nodiscard]] std::optional<std::int64_t> declared_gpus(const config::Document& document,
                                                         const hardware::Catalog& catalog);
 
-/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults;
+/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp;
 /// ../topologies/README.md). Throws InputError with all errors found.
 [[nodiscard]] Cluster read_cluster(const config::Document& document,
                                    const hardware::Catalog& catalog,

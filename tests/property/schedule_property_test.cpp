@@ -13,14 +13,60 @@ using namespace stepcast::collective;
 
 namespace {
 
-/// Chunks that each sender gives each receiver on each channel.
-std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::int64_t> chunks_sent(
-    const Schedule& schedule) {
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::int64_t> sent;
+/// Members over hosts in the ways that 1 to 17 of them can be: together, evenly, one a host, unequally.
+std::vector<Places> placings(std::uint32_t members) {
+  std::vector<Places> all;
+  for (std::uint32_t hosts = 1; hosts <= members; ++hosts) {
+    if (members % hosts == 0) {
+      all.push_back(Places::even(members, hosts));
+    }
+  }
+  if (members >= 3) {
+    // Members of two hosts in turn; the first host has one more, or two.
+    std::vector<std::vector<std::uint32_t>> hosts(2);
+    for (std::uint32_t member = 0; member < members; ++member) {
+      hosts[member % 2 == 0 || member + 1 == members ? 0 : 1].push_back(member);
+    }
+    all.emplace_back(std::move(hosts));
+  }
+  return all;
+}
+
+/// True when the algorithm has no objection to such a group, whatever the cluster.
+bool takes(const Algorithm& algorithm, const Places& places) {
+  return algorithm.fits == nullptr || algorithm.fits(places).empty();
+}
+
+using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
+/// Share of the buffer that each rank gives each other one; all switches are one rank.
+std::map<Pair, double> shares_sent(const Schedule& schedule) {
+  std::map<Pair, double> sent;
   for (const Lane& lane : schedule.lanes) {
     for (const Step& step : lane.steps) {
       if (sends(step.action)) {
-        sent[{lane.rank, step.send_peer, lane.channel}] += step.source.count;
+        const ChunkRange& range = step.action == Action::kRecvCopySend ? step.destination : step.source;
+        sent[{std::min(lane.rank, schedule.members), std::min(step.send_peer, schedule.members)}] +=
+            static_cast<double>(range.count) / schedule.chunks;
+      }
+    }
+  }
+  return sent;
+}
+
+/// The same of the coupled form.
+std::map<Pair, double> shares_coupled(const Pattern& pattern,
+                                      const std::vector<SteadyState>& steady,
+                                      const Places& places,
+                                      std::uint32_t channels) {
+  std::map<Pair, double> sent;
+  for (std::size_t phase = 0; phase < steady.size(); ++phase) {
+    const double share = static_cast<double>(steady[phase].share_numerator) /
+                         static_cast<double>(steady[phase].share_denominator) / channels;
+    for (const Edge& edge : pattern.phases[phase]) {
+      if (edge.via != Via::kTree) {
+        sent[{edge.via == Via::kDown ? places.members() : edge.from,
+              edge.via == Via::kUp ? places.members() : edge.to}] += edge.weight * share;
       }
     }
   }
@@ -32,14 +78,19 @@ std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::int64_t> 
 TEST_CASE("every algorithm keeps its promise for any number of members and channels", "[collective]") {
   for (const Algorithm& algorithm : algorithms()) {
     for (std::uint32_t members = 1; members <= 17; ++members) {
-      for (std::uint32_t channels = 1; channels <= 3; ++channels) {
-        const Schedule schedule = algorithm.schedule(members, channels, members / 2);
-        const CheckResult result = check(schedule);
-        CAPTURE(algorithm.name, members, channels, result.problem);
-        CHECK(result.ok);
-        CHECK(schedule.kind == algorithm.kind);
-        CHECK(schedule.members == members);
-        CHECK(schedule.channels == channels);
+      for (const Places& places : placings(members)) {
+        if (!takes(algorithm, places)) {
+          continue;
+        }
+        for (std::uint32_t channels = 1; channels <= 3; ++channels) {
+          const Schedule schedule = algorithm.schedule(places, channels, members / 2);
+          const CheckResult result = check(schedule);
+          CAPTURE(algorithm.name, members, places.host_count(), channels, result.problem);
+          CHECK(result.ok);
+          CHECK(schedule.kind == algorithm.kind);
+          CHECK(schedule.members == members);
+          CHECK(schedule.channels == channels);
+        }
       }
     }
   }
@@ -47,31 +98,53 @@ TEST_CASE("every algorithm keeps its promise for any number of members and chann
 
 TEST_CASE("every algorithm keeps its promise for 64 members", "[collective]") {
   for (const Algorithm& algorithm : algorithms()) {
-    const CheckResult result = check(algorithm.schedule(64, 2, 0));
+    const Places places = Places::even(64, takes(algorithm, Places::even(64, 8)) ? 8 : 64);
+    const CheckResult result = check(algorithm.schedule(places, 2, 0));
     CAPTURE(algorithm.name, result.problem);
     CHECK(result.ok);
   }
 }
 
-TEST_CASE("the steady state of an algorithm is that of its schedule", "[collective]") {
+TEST_CASE("the coupled form of an algorithm moves what its schedule moves", "[collective]") {
   for (const Algorithm& algorithm : algorithms()) {
-    for (std::uint32_t members = 2; members <= 9; ++members) {
-      const std::uint32_t channels = 2;
-      CAPTURE(algorithm.name, members);
-      const Schedule schedule = algorithm.schedule(members, channels, 0);
-      const SteadyState steady = algorithm.steady_state(members);
-      const auto sent = chunks_sent(schedule);
-      // Every member sends to the next one only, on every channel.
-      CHECK(sent.size() == std::size_t{members} * channels);
-      for (const auto& [key, chunks] : sent) {
-        // chunks on one hop of one channel / chunks in all = share / channels
-        CHECK(chunks * channels * steady.share_denominator ==
-              steady.share_numerator * std::int64_t{schedule.chunks});
-      }
-      for (const Lane& lane : schedule.lanes) {
-        // k sequential hops: a lane makes as many sends one after the other.
-        CHECK(std::count_if(lane.steps.begin(), lane.steps.end(),
-                            [](const Step& step) { return sends(step.action); }) == steady.steps);
+    for (std::uint32_t members = 2; members <= 12; ++members) {
+      for (const Places& places : placings(members)) {
+        if (!takes(algorithm, places)) {
+          continue;
+        }
+        for (std::uint32_t channels = 1; channels <= 3; ++channels) {
+          const std::uint32_t root = members / 2;
+          CAPTURE(algorithm.name, members, places.host_count(), channels);
+          const Schedule schedule = algorithm.schedule(places, channels, root);
+          const Pattern pattern = algorithm.pattern(places, channels, root);
+          const auto steady = algorithm.steady_states({.places = places,
+                                                       .channels = channels,
+                                                       .crossing_hops = 0,
+                                                       .root = root,
+                                                       .bytes = stepcast::Bytes(1'000'000'000),
+                                                       .host_channels = 8});
+          REQUIRE(steady.size() == pattern.phases.size());
+          const auto sent = shares_sent(schedule);
+          const auto coupled = shares_coupled(pattern, steady, places, channels);
+          CHECK(sent.size() == coupled.size());
+          for (const auto& [pair, share] : sent) {
+            CAPTURE(pair.first, pair.second);
+            REQUIRE(coupled.count(pair) == 1);
+            CHECK(coupled.at(pair) == Approx(share).epsilon(1e-9));
+          }
+          double messages = 0;
+          for (const Lane& lane : schedule.lanes) {
+            const auto sending = std::count_if(lane.steps.begin(), lane.steps.end(),
+                                               [](const Step& step) { return sends(step.action); });
+            messages += static_cast<double>(sending);
+            if (steady[0].even) {
+              // k sequential hops: a lane makes as many sends one after the other.
+              CHECK(sending == steady[0].steps);
+            }
+          }
+          CHECK(messages <= algorithm.messages(places, channels));
+          CHECK(messages * 3 >= algorithm.messages(places, channels));
+        }
       }
     }
   }
@@ -83,8 +156,10 @@ TEST_CASE("a schedule with any one step left out is refused", "[collective]") {
     const Algorithm& algorithm = all[*rc::gen::inRange<std::size_t>(0, all.size())];
     const auto members = *rc::gen::inRange<std::uint32_t>(2, 9);
     const auto channels = *rc::gen::inRange<std::uint32_t>(1, 4);
-    Schedule schedule = algorithm.schedule(members, channels, 0);
+    const Places places = Places::even(members, takes(algorithm, Places::even(members)) ? 1 : members);
+    Schedule schedule = algorithm.schedule(places, channels, 0);
     Lane& lane = schedule.lanes[*rc::gen::inRange<std::size_t>(0, schedule.lanes.size())];
+    RC_PRE(!lane.steps.empty());
     const auto gone = *rc::gen::inRange<std::size_t>(0, lane.steps.size());
     lane.steps.erase(lane.steps.begin() + static_cast<std::ptrdiff_t>(gone));
     RC_ASSERT(!check(schedule).ok);
@@ -96,9 +171,11 @@ TEST_CASE("a step that reads another chunk is refused", "[collective]") {
     const auto all = algorithms();
     const Algorithm& algorithm = all[*rc::gen::inRange<std::size_t>(0, all.size())];
     const auto members = *rc::gen::inRange<std::uint32_t>(3, 9);
-    Schedule schedule = algorithm.schedule(members, 2, 0);
+    const Places places = Places::even(members, takes(algorithm, Places::even(members)) ? 1 : members);
+    Schedule schedule = algorithm.schedule(places, 2, 0);
     Lane& lane = schedule.lanes[*rc::gen::inRange<std::size_t>(0, schedule.lanes.size())];
-    Step& first = lane.steps.front();  // a send of the member's own data in every ring
+    RC_PRE(!lane.steps.empty() && lane.steps.front().action == Action::kSend);
+    Step& first = lane.steps.front();
     first.source.offset = (first.source.offset + 1) % schedule.chunks;
     RC_ASSERT(!check(schedule).ok);
   }));

@@ -151,9 +151,8 @@ std::vector<Bytes> whole_elements(const std::vector<Bytes>& sizes,
                                   collective::Kind kind,
                                   DataType dtype,
                                   std::uint32_t ranks) {
-  const bool shared = kind == collective::Kind::kAllGather || kind == collective::Kind::kReduceScatter ||
-                      kind == collective::Kind::kAllToAll;
-  const std::int64_t piece = element_bytes(dtype) * (shared ? std::int64_t{ranks} : 1);
+  const std::int64_t piece =
+      element_bytes(dtype) * (collective::cuts_by_member(kind) ? std::int64_t{ranks} : 1);
   std::vector<Bytes> whole;
   whole.reserve(sizes.size());
   for (const Bytes size : sizes) {
@@ -327,7 +326,8 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
   auto arguments = std::make_shared<CollectiveArguments>();
   CLI::App* command =
       app.add_subcommand("collective", "time one collective over sizes, as nccl-tests prints it");
-  command->add_option("kind", arguments->kind, "all_reduce|all_gather|reduce_scatter|send_recv")->required();
+  command->add_option("kind", arguments->kind, fmt::format("{}", fmt::join(collective::kind_names(), "|")))
+      ->required();
   command->add_option("cluster", arguments->cluster, "cluster file or shipped name")->required();
   command
       ->add_option("-b,--minbytes", arguments->min_bytes,

@@ -24,6 +24,7 @@ struct DumpArguments {
   std::string job;
   std::string algorithm;
   std::uint64_t members = 8;
+  std::uint64_t hosts = 1;
   std::uint64_t channels = 1;
   std::uint64_t root = 0;
   CommonOptions common;
@@ -48,12 +49,17 @@ void dump_schedule(const DumpArguments& arguments) {
     deliver(report::schedule_json(collective::load_schedule(arguments.algorithm).schedule), arguments.common);
     return;
   }
+  if (arguments.members % arguments.hosts != 0) {
+    throw InputError(fmt::format("--hosts {}: {} members cannot be spread evenly over them; give a divisor",
+                                 arguments.hosts, arguments.members));
+  }
   check_outputs(arguments.common, {});
   std::vector<std::string> names;
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
     if (algorithm.name == arguments.algorithm) {
-      deliver(report::schedule_json(algorithm.schedule(static_cast<std::uint32_t>(arguments.members),
-                                                       static_cast<std::uint32_t>(arguments.channels),
+      const auto places = collective::Places::even(static_cast<std::uint32_t>(arguments.members),
+                                                   static_cast<std::uint32_t>(arguments.hosts));
+      deliver(report::schedule_json(algorithm.schedule(places, static_cast<std::uint32_t>(arguments.channels),
                                                        static_cast<std::uint32_t>(arguments.root))),
               arguments.common);
       return;
@@ -88,6 +94,7 @@ void add_dump(CLI::App& app, int& /*exit_code*/) {
                    "as in stepcast list algorithms, or a file: MSCCL XML or this JSON, which is checked")
       ->required();
   add_whole(*schedule, "--members", arguments->members, 1, kMostMembers, "ranks");
+  add_whole(*schedule, "--hosts", arguments->hosts, 1, kMostMembers, "hosts that the ranks are spread over");
   add_whole(*schedule, "--channels", arguments->channels, 1, collective::kMostChannels, "channels");
   add_whole(*schedule, "--root", arguments->root, 0, kMostMembers - 1, "root of a rooted operation");
   add_file_options(*schedule, arguments->common);

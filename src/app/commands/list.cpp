@@ -55,6 +55,9 @@ std::string explain(const std::string& kind, const std::string& name) {
       continue;
     }
     std::string out = fmt::format("{} ({})\n  {}\n", entry.name, registry.summary, entry.summary);
+    for (const auto& [about, text] : entry.notes) {
+      out += fmt::format("  {}: {}\n", about, text);
+    }
     for (const config::Option& option : entry.options) {
       out += fmt::format(
           "  {:<22} {}{}{}\n  {:<22} {}{}\n", option.name, option.unit.empty() ? "" : "in ", option.unit,

@@ -12,7 +12,7 @@ namespace {
 Schedule ring(std::string_view name, std::uint32_t members) {
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.name == name) {
-      return algorithm.schedule(members, 1, 0);
+      return algorithm.schedule(Places::even(members), 1, 0);
     }
   }
   FAIL("no algorithm " << name);

@@ -7,12 +7,14 @@ using namespace stepcast;
 using namespace stepcast::collective;
 
 TEST_CASE("bus factors are those of nccl-tests", "[collective]") {
-  // nccl-tests doc/PERFORMANCE.md: all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all (n-1)/n;
-  // broadcast, reduce, send/recv 1. For n = 8: 14/8 = 1.75 and 7/8 = 0.875.
+  // nccl-tests doc/PERFORMANCE.md: all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all, scatter,
+  // gather (n-1)/n; broadcast, reduce, send/recv 1. For n = 8: 14/8 = 1.75 and 7/8 = 0.875.
   CHECK(bus_factor(Kind::kAllReduce, 8) == 1.75);
   CHECK(bus_factor(Kind::kAllGather, 8) == 0.875);
   CHECK(bus_factor(Kind::kReduceScatter, 8) == 0.875);
   CHECK(bus_factor(Kind::kAllToAll, 8) == 0.875);
+  CHECK(bus_factor(Kind::kScatter, 8) == 0.875);
+  CHECK(bus_factor(Kind::kGather, 8) == 0.875);
   CHECK(bus_factor(Kind::kBroadcast, 8) == 1);
   CHECK(bus_factor(Kind::kReduce, 8) == 1);
   CHECK(bus_factor(Kind::kSendRecv, 8) == 1);
@@ -21,10 +23,12 @@ TEST_CASE("bus factors are those of nccl-tests", "[collective]") {
 }
 
 TEST_CASE("every kind has its name, in order", "[collective]") {
-  CHECK(kind_names().size() == 8);
+  CHECK(kind_names().size() == 10);
   CHECK(name_of(Kind::kAllReduce) == "all_reduce");
   CHECK(name_of(Kind::kAllToAll) == "all_to_all");
   CHECK(name_of(Kind::kBarrier) == "barrier");
+  CHECK(name_of(Kind::kScatter) == "scatter");
+  CHECK(name_of(Kind::kGather) == "gather");
   for (std::size_t i = 0; i < kind_names().size(); ++i) {
     CHECK(name_of(static_cast<Kind>(i)) == kind_names()[i]);
   }

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <map>
 
+#include "collective/layout.hpp"
 #include "network/flow_network.hpp"
 #include "small_fabric.hpp"
 #include "support/catch.hpp"
@@ -39,14 +41,30 @@ Duration play(const routing::Router& router, const CoupledActivity& activity) {
   return flows.next_completion().since_start();
 }
 
-/// Plays transfers on an otherwise idle network; a transfer starts when what it comes after has arrived
-/// (or has left, when its sender is the same).
+/// All phases one after the other, to the end of the last member.
+Duration play(const routing::Router& router, const Lowered& lowered) {
+  Duration total = play(router, lowered.coupled);
+  const CoupledActivity* last = &lowered.coupled;
+  for (const CoupledActivity& phase : lowered.then) {
+    total += play(router, phase);
+    last = &phase;
+  }
+  Duration latest;
+  for (const Duration offset : last->completion_offset) {
+    latest = std::max(latest, offset);
+  }
+  return total + latest;
+}
+
+/// Plays transfers on an otherwise idle network; a transfer starts when what it comes after has arrived or
+/// left.
 Duration play(const routing::Router& router, const SteppedTransfers& transfers) {
   network::FlowNetwork flows = network_of(router);
   const std::size_t count = transfers.steps.size();
   std::vector<ShapeId> shapes;
   std::vector<std::size_t> missing(count);
-  std::vector<std::vector<std::uint32_t>> followers(count);
+  std::vector<std::vector<std::uint32_t>> when_arrived(count);
+  std::vector<std::vector<std::uint32_t>> when_left(count);
   std::multimap<TimePoint, std::uint32_t> starts;
   for (std::uint32_t i = 0; i < count; ++i) {
     const StepTransfer& step = transfers.steps[i];
@@ -54,12 +72,16 @@ Duration play(const routing::Router& router, const SteppedTransfers& transfers) 
     shape.demands = step.demands;
     shape.divisor = step.divisor;
     shapes.push_back(flows.add_shape(shape));
-    missing[i] = step.after.size();
+    missing[i] = step.after.size() + step.after_left.size();
     for (const std::uint32_t before : step.after) {
       REQUIRE(before < i);
-      followers[before].push_back(i);
+      when_arrived[before].push_back(i);
     }
-    if (step.after.empty()) {
+    for (const std::uint32_t before : step.after_left) {
+      REQUIRE(before < i);
+      when_left[before].push_back(i);
+    }
+    if (missing[i] == 0) {
       starts.emplace(TimePoint::from_start(transfers.latency), i);
     }
   }
@@ -77,13 +99,16 @@ Duration play(const routing::Router& router, const SteppedTransfers& transfers) 
       const StepTransfer& step = transfers.steps[completion.tag];
       end = std::max(end, now + step.latency);
       ++finished;
-      for (const std::uint32_t follower : followers[completion.tag]) {
-        const bool same_sender = transfers.steps[follower].source == step.source;
-        ready[follower] = std::max(ready[follower], same_sender ? now : now + step.latency);
-        if (--missing[follower] == 0) {
-          starts.emplace(ready[follower], follower);
+      const auto release = [&](const std::vector<std::uint32_t>& followers, TimePoint at) {
+        for (const std::uint32_t follower : followers) {
+          ready[follower] = std::max(ready[follower], at);
+          if (--missing[follower] == 0) {
+            starts.emplace(ready[follower], follower);
+          }
         }
-      }
+      };
+      release(when_left[completion.tag], now);
+      release(when_arrived[completion.tag], now + step.latency);
     }
     while (!starts.empty() && starts.begin()->first == now) {
       const std::uint32_t i = starts.begin()->second;
@@ -143,16 +168,13 @@ TEST_CASE("the first step of a lane waits for nothing, the others for data and t
     CHECK(step.latency == 10_us);
     if (sends[step.source]++ == 0) {
       CHECK(step.after.empty());
+      CHECK(step.after_left.empty());
       continue;
     }
-    REQUIRE(step.after.size() == 2);
-    int own = 0;
-    for (const std::uint32_t before : step.after) {
-      const StepTransfer& earlier = steps[before];
-      own += earlier.source == step.source ? 1 : 0;
-      CHECK((earlier.source == step.source || earlier.destination == step.source));
-    }
-    CHECK(own == 1);
+    REQUIRE(step.after.size() == 1);
+    CHECK(steps[step.after[0]].destination == step.source);
+    REQUIRE(step.after_left.size() == 1);
+    CHECK(steps[step.after_left[0]].source == step.source);
   }
 }
 
@@ -171,6 +193,12 @@ TEST_CASE("without latencies steps and coupled activity take the same time", "[c
   const routing::Router router(cluster, "balanced");
   const Lowering lowering(router);
   for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.family != "ring" && algorithm.kind != Kind::kSendRecv) {
+      continue;  // only where every hop is busy all the time step by step, too
+    }
+    if (algorithm.kind == Kind::kBarrier || has_root(algorithm.kind)) {
+      continue;
+    }
     for (const std::uint32_t members : {2U, 3U, 4U, 8U}) {
       CAPTURE(algorithm.name, members);
       const auto group = first_gpus(members);
@@ -198,10 +226,15 @@ TEST_CASE("a coupled activity on an idle fabric takes its predicted time", "[col
     for (const std::int64_t bytes : {1, 4'096, 300'000, 50'000'000}) {
       for (const std::uint32_t members : {2U, 8U, 16U}) {
         CAPTURE(algorithm.name, bytes, members);
+        if (algorithm.available != nullptr ||
+            (algorithm.fits != nullptr && !algorithm.fits(places_of(router, first_gpus(members))).empty())) {
+          continue;
+        }
         Request request = simple_request(algorithm.kind, Bytes(bytes));
         request.protocol.reset();
+        request.algorithm = algorithm.name;
         const Lowered lowered = lowering.lower(request, first_gpus(members), Form::kCoupled);
-        CHECK(play(router, lowered.coupled).ps() == Approx(lowered.idle_time.ps()).margin(2));
+        CHECK(play(router, lowered).ps() == Approx(lowered.idle_time.ps()).margin(20));
       }
     }
   }

@@ -62,7 +62,8 @@ TEST_CASE("a job's programs, written and read again, predict the same step") {
 TEST_CASE("a dumped schedule is JSON with a lane per rank and channel") {
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
     CAPTURE(algorithm.name);
-    const auto json = nlohmann::json::parse(report::schedule_json(algorithm.schedule(4, 2, 0)));
+    const auto json =
+        nlohmann::json::parse(report::schedule_json(algorithm.schedule(collective::Places::even(4), 2, 0)));
     CHECK(json["members"] == 4);
     CHECK(json["lanes"].size() >= 4);
   }

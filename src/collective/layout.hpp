@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "collective/collective.hpp"
+#include "collective/demand_sum.hpp"
+#include "routing/router.hpp"
+
+namespace stepcast::collective {
+
+/// The members of a group by host, hosts in order of first appearance; GPUs of one host that reach each
+/// other over the network only are hosts of their own. REQUIRES: all GPUs different.
+[[nodiscard]] Places places_of(const routing::Router& router, std::span<const GpuId> group);
+
+/// A pattern on a fabric: the path of every edge, and what each phase takes from the resources.
+class Layout {
+ public:
+  /// REQUIRES: at least two members. The router and the group outlive the layout.
+  Layout(const routing::Router& router,
+         std::span<const GpuId> group,
+         std::shared_ptr<const Places> places,
+         const Algorithm& algorithm,
+         std::uint32_t channels,
+         std::uint32_t root);
+
+  [[nodiscard]] const Footprint& footprint() const { return footprint_; }
+
+  /// One message of a schedule, between two members or between a member and a switch that reduces.
+  struct Hop {
+    DemandVector demands;
+    double rate = 0;  ///< bytes/s alone on the fabric
+    bool network = false;
+    Duration latency;  ///< physical
+  };
+  /// By the NIC that the pattern has for this pair. kWhole: from member to member; kUp: from member `from`
+  /// to its switch, kDown: from its switch to member `to` (the other end is not used).
+  [[nodiscard]] Hop hop(std::uint32_t channel, std::uint32_t from, std::uint32_t to, Via via) const;
+
+ private:
+  using End = std::tuple<std::uint32_t, std::uint32_t, Via>;  // channel, member, side
+
+  void index_edges() const;
+  [[nodiscard]] const routing::Path& path(const Edge& edge, bool network) const;
+  /// The hops of the path that an edge takes.
+  [[nodiscard]] routing::Path part(const Edge& edge) const;
+  [[nodiscard]] bool crosses(const Edge& edge) const;
+  /// `crossing`: edges of each channel that cross the network.
+  [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges,
+                                      std::vector<std::uint32_t>& crossing) const;
+
+  const routing::Router& router_;
+  std::span<const GpuId> group_;
+  Pattern pattern_;
+  Footprint footprint_;
+  // Only what is played step by step asks for single hops.
+  mutable bool indexed_ = false;
+  mutable std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+      exits_;                         // if not `from`
+  mutable std::map<End, Edge> ends_;  // edges to and from switches
+};
+
+}  // namespace stepcast::collective
