@@ -20,6 +20,12 @@
 
 namespace stepcast::collective {
 
+namespace nccl {
+class Chooser;
+struct GroupCosts;
+struct Candidate;
+}  // namespace nccl
+
 /// NCCL's MAXCHANNELS.
 inline constexpr std::uint32_t kMostChannels = 64;
 
@@ -84,8 +90,9 @@ struct Lowered {
   /// Activities that follow it one after the other, each after its own latency: algorithms whose phases
   /// do not overlap. Completion offsets count from the end of the last.
   std::vector<CoupledActivity> then;
-  SteppedTransfers stepped;  ///< when form == kSteps: asked for, or the only right one
-  Duration idle_time;        ///< predicted time on an idle fabric
+  SteppedTransfers stepped;     ///< when form == kSteps: asked for, or the only right one
+  std::uint32_t footprint = 0;  ///< lowered on footprints: which of them
+  Duration idle_time;           ///< predicted time on an idle fabric
 };
 
 /// All that a coupled collective takes from the fabric: the pattern of an algorithm on a group. Groups whose
@@ -99,6 +106,7 @@ struct Footprint {
     std::uint32_t divisor = 1;
   };
   std::shared_ptr<const Places> places;
+  std::shared_ptr<const nccl::GroupCosts> costs;  ///< what a choice on this group goes by
   Pattern (*pattern)(const Places& places, std::uint32_t channels, std::uint32_t root) = nullptr;
   std::uint32_t channels = 0;
   std::uint32_t crossing_hops = 0;  ///< of one channel that cross the network (the largest over channels)
@@ -121,12 +129,14 @@ class Layout;
 /// arguments; costs come from the host kind's CollectiveConstants (form in README.md of this folder).
 class Lowering {
  public:
+  /// Throws InputError for what the cluster says of NCCL.
   explicit Lowering(const routing::Router& router);
 
   /// `group`: the GPUs of the members, in group order (size >= 1; one member or zero bytes gives an
   /// activity without demands that lasts the launch latency). Throws InputError for an unknown algorithm
   /// hint, one that cannot run on this group, or a protocol that it cannot use.
-  /// Without a hint: rings where the kind has them, else the algorithm with the least idle time.
+  /// Without a hint: as NCCL's rules choose (nccl/), for kinds that it has no tables for the first leaf that
+  /// can run, and among leaves that NCCL does not have the one with the least idle time.
   [[nodiscard]] Lowered lower(const Request& request, std::span<const GpuId> group, Form form) const;
 
   /// Several calls on one group, in their order; each pattern is laid out once.
@@ -134,14 +144,19 @@ class Lowering {
                                            std::span<const GpuId> group,
                                            Form form) const;
 
-  /// The footprint of a group of at least two members in the algorithm that a request takes by default.
-  /// REQUIRES: a kind with a default algorithm.
-  [[nodiscard]] Footprint footprint(Kind kind, std::span<const GpuId> group) const;
+  /// The footprints of all patterns that calls of these kinds may take on a group of at least two members
+  /// when they leave the choice to the rules. REQUIRES: kinds that NCCL has tables for.
+  [[nodiscard]] std::vector<Footprint> footprints(std::span<const Kind> kinds,
+                                                  std::span<const GpuId> group) const;
 
-  /// As above in the coupled form, for a group whose footprint is known: many requests, or many groups of
-  /// equal footprints. REQUIRES: the footprint of the pattern that the request's algorithm has, no hint of
-  /// channels.
-  [[nodiscard]] Lowered lower(const Request& request, const Footprint& footprint) const;
+  /// As above in the coupled form, for a group whose footprints are known: many requests, or many groups of
+  /// equal footprints. REQUIRES: a kind that the footprints were made for, no hints.
+  [[nodiscard]] Lowered lower(const Request& request, std::span<const Footprint> footprints) const;
+
+  /// What a call is chosen among, in NCCL's order; empty for kinds without tables and for one member.
+  [[nodiscard]] std::vector<nccl::Candidate> candidates(const Request& request,
+                                                        std::span<const GpuId> group) const;
+  [[nodiscard]] const nccl::Chooser& chooser() const { return *chooser_; }
 
   /// A point-to-point message (one activity on its path).
   [[nodiscard]] Lowered lower_message(Bytes bytes, GpuId from, GpuId to) const;
@@ -167,7 +182,16 @@ class Lowering {
                                      const Request& request,
                                      const Layout& layout) const;
 
+  struct Decision;
+  [[nodiscard]] Decision decide(const Request& request,
+                                const std::vector<const Algorithm*>& possible,
+                                Layouts& layouts) const;
+  /// Index in its host of each member's GPU.
+  [[nodiscard]] std::vector<std::uint32_t> local_of(std::span<const GpuId> group) const;
+
   const routing::Router& router_;
+  std::shared_ptr<const nccl::Chooser> chooser_;
+  std::vector<std::uint32_t> local_;  // by GPU
 };
 
 }  // namespace stepcast::collective

@@ -77,14 +77,14 @@ void Layout::index_edges() const {
   }
 }
 
-const routing::Path& Layout::path(const Edge& edge, bool network) const {
+routing::Path Layout::path(const Edge& edge, bool network) const {
   const GpuId source = group_[edge.from];
   const GpuId destination = group_[edge.to];
   const GpuId exit = group_[edge.exit];
   return exit != source && network &&
                  router_.topology().host_of(source) != router_.topology().host_of(destination)
-             ? router_.between_by(source, exit, destination, edge.channel)
-             : router_.between(source, destination, edge.channel);
+             ? router_.find_by(source, exit, destination, edge.channel)
+             : router_.find(source, destination, edge.channel);
 }
 
 bool Layout::crosses(const Edge& edge) const {
@@ -93,7 +93,7 @@ bool Layout::crosses(const Edge& edge) const {
 
 routing::Path Layout::part(const Edge& edge) const {
   const bool network = crosses(edge);
-  const routing::Path& whole = path(edge, network);
+  routing::Path whole = path(edge, network);
   if (edge.via == Via::kWhole) {
     return whole;
   }
@@ -133,7 +133,7 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
     const bool network = crosses(edge);
     crossing[edge.channel] += network ? 1 : 0;
     Duration& longest = network ? phase.network_latency : phase.local_latency;
-    const routing::Path& whole = path(edge, network);
+    const routing::Path whole = path(edge, network);
     longest = std::max(longest, whole.latency);
     if (edge.via == Via::kWhole) {
       sum.add(whole, edge.weight);

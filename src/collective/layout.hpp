@@ -45,7 +45,7 @@ class Layout {
   using End = std::tuple<std::uint32_t, std::uint32_t, Via>;  // channel, member, side
 
   void index_edges() const;
-  [[nodiscard]] const routing::Path& path(const Edge& edge, bool network) const;
+  [[nodiscard]] routing::Path path(const Edge& edge, bool network) const;
   /// The hops of the path that an edge takes.
   [[nodiscard]] routing::Path part(const Edge& edge) const;
   [[nodiscard]] bool crosses(const Edge& edge) const;

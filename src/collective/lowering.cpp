@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "base/suggestion.hpp"
 #include "collective/collective.hpp"
 #include "collective/layout.hpp"
+#include "collective/nccl/choice.hpp"
 #include "collective/price.hpp"
 #include "collective/step_plan.hpp"
 
@@ -27,23 +30,24 @@ bool uneven(const Request& request) {
 
 /// Algorithms of the request's kind that its hint allows.
 std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
-  std::vector<std::string> names;
   std::vector<const Algorithm*> wanted;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.kind != request.kind) {
       continue;
     }
-    names.emplace_back(algorithm.family);
-    names.emplace_back(algorithm.name);
     if (request.algorithm.empty() || request.algorithm == algorithm.name ||
         request.algorithm == algorithm.family) {
       wanted.push_back(&algorithm);
     }
   }
-  if (names.empty()) {
-    throw UnsupportedError(fmt::format("no algorithm for {} yet", name_of(request.kind)));
-  }
   if (wanted.empty()) {
+    std::vector<std::string> names;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (algorithm.kind == request.kind) {
+        names.emplace_back(algorithm.family);
+        names.emplace_back(algorithm.name);
+      }
+    }
     throw InputError(fmt::format("unknown algorithm \"{}\" for {}; {}", request.algorithm,
                                  name_of(request.kind), suggest(request.algorithm, names)));
   }
@@ -79,7 +83,7 @@ std::string refusal_of(const Algorithm& algorithm,
   return refusal;
 }
 
-/// Those of the wanted algorithms that can run, at least one; without a hint the first default one alone.
+/// Those of the wanted algorithms that can run, at least one.
 std::vector<const Algorithm*> possible_algorithms(const Request& request,
                                                   const Places& places,
                                                   const topology::Cluster& cluster) {
@@ -105,14 +109,47 @@ std::vector<const Algorithm*> possible_algorithms(const Request& request,
         "{}; {}", refusals,
         others.empty() ? "leave out the protocol" : fmt::format("use {}", fmt::join(others, ", "))));
   }
-  if (request.algorithm.empty()) {
-    for (const Algorithm* algorithm : possible) {
-      if (algorithm->default_for_kind) {
-        return {algorithm};
+  return possible;
+}
+
+/// The kind whose table a kind is chosen by: a barrier is an all-reduce of a few bytes.
+Kind table_kind(Kind kind) {
+  return kind == Kind::kBarrier ? Kind::kAllReduce : kind;
+}
+
+/// The leaf that does what a family of NCCL does, or null.
+const Algorithm* leaf_of(Kind kind, nccl::Family family) {
+  static const auto leaves = [] {
+    std::vector<std::array<const Algorithm*, nccl::kFamilies>> all(kind_names().size());
+    for (const Algorithm& algorithm : algorithms()) {
+      for (std::size_t f = 0; f < nccl::kFamilies; ++f) {
+        if (algorithm.family == nccl::leaf_family(static_cast<nccl::Family>(f))) {
+          all[static_cast<std::size_t>(algorithm.kind)][f] = &algorithm;
+        }
       }
     }
+    return all;
+  }();
+  return leaves[static_cast<std::size_t>(kind)][static_cast<std::size_t>(family)];
+}
+
+/// Variables that leave nothing to choose from.
+[[noreturn]] void refuse_all(const Request& request, const std::vector<nccl::Candidate>& candidates) {
+  std::string reasons;
+  nccl::Family last = nccl::Family::kRing;
+  for (const nccl::Candidate& candidate : candidates) {
+    const bool other = reasons.empty() || candidate.family != last;
+    if (other && candidate.reason != "NCCL_ALGO" && !candidate.reason.empty()) {
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", nccl::name_of(candidate.family),
+                             candidate.reason);
+      last = candidate.family;
+    }
   }
-  return possible;
+  throw InputError(
+      fmt::format("NCCL's variables leave no algorithm for {} on this group ({}); allow Ring with Simple in "
+                  "NCCL_ALGO and "
+                  "NCCL_PROTO, or leave them out",
+                  name_of(request.kind), reasons));
 }
 
 /// Payload bytes of a weight of one in each of `channels` channels, rounded up.
@@ -290,10 +327,15 @@ struct Lowering::Layouts {
   const routing::Router& router;
   std::span<const GpuId> group;
   std::shared_ptr<const Places> places;
+  std::shared_ptr<const nccl::GroupCosts> costs;  // of several members
   std::vector<Known> kept;
 
-  Layouts(const routing::Router& on, std::span<const GpuId> of)
-      : router(on), group(of), places(std::make_shared<const Places>(places_of(on, of))) {}
+  Layouts(const Lowering& lowering, std::span<const GpuId> of)
+      : router(lowering.router_), group(of), places(std::make_shared<const Places>(places_of(router, of))) {
+    if (of.size() > 1) {
+      costs = lowering.chooser_->costs(*places, lowering.local_of(of));
+    }
+  }
 
   const Layout& of(const Algorithm& algorithm, std::uint32_t channel_hint, std::uint32_t root) {
     const std::uint32_t most = std::max(algorithm.channels(*places), 1U);
@@ -310,23 +352,80 @@ struct Lowering::Layouts {
   }
 };
 
-Lowering::Lowering(const routing::Router& router) : router_(router) {}
+Lowering::Lowering(const routing::Router& router)
+    : router_(router), chooser_(std::make_shared<const nccl::Chooser>(router.cluster())) {
+  const topology::Topology& topology = router.topology();
+  std::map<std::uint32_t, std::uint32_t> counts;
+  local_.reserve(topology.gpu_count());
+  for (std::uint32_t gpu = 0; gpu < topology.gpu_count(); ++gpu) {
+    local_.push_back(counts[topology.host_of(GpuId{gpu})]++);
+  }
+}
+
+std::vector<std::uint32_t> Lowering::local_of(std::span<const GpuId> group) const {
+  std::vector<std::uint32_t> local;
+  local.reserve(group.size());
+  for (const GpuId gpu : group) {
+    local.push_back(local_[gpu.index()]);
+  }
+  return local;
+}
 
 Lowered Lowering::lower(const Request& request, std::span<const GpuId> group, Form form) const {
-  Layouts layouts(router_, group);
+  Layouts layouts(*this, group);
   return lower_on(request, group, form, layouts);
 }
 
 std::vector<Lowered> Lowering::lower(std::span<const Request> requests,
                                      std::span<const GpuId> group,
                                      Form form) const {
-  Layouts layouts(router_, group);
+  Layouts layouts(*this, group);
   std::vector<Lowered> lowered;
   lowered.reserve(requests.size());
   for (const Request& request : requests) {
     lowered.push_back(lower_on(request, group, form, layouts));
   }
   return lowered;
+}
+
+/// What a call is done by. Several algorithms: the one with the least idle time.
+struct Lowering::Decision {
+  std::vector<const Algorithm*> algorithms;
+  std::optional<Protocol> protocol;  ///< of the request, or chosen
+  std::uint32_t channels = 0;        ///< 0 = not chosen
+};
+
+Lowering::Decision Lowering::decide(const Request& request,
+                                    const std::vector<const Algorithm*>& possible,
+                                    Layouts& layouts) const {
+  const Kind kind = table_kind(request.kind);
+  if (!nccl::has_table(kind)) {
+    const auto preferred = std::find_if(possible.begin(), possible.end(), [](const Algorithm* algorithm) {
+      return algorithm->default_for_kind;
+    });
+    return request.algorithm.empty() && preferred != possible.end()
+               ? Decision{{*preferred}, request.protocol, 0}
+               : Decision{possible, request.protocol, 0};
+  }
+  nccl::Offer offer;
+  offer.protocol = request.protocol;
+  bool any = false;
+  for (std::size_t f = 0; f < nccl::kFamilies; ++f) {
+    const Algorithm* leaf = leaf_of(request.kind, static_cast<nccl::Family>(f));
+    offer.families[f] =
+        leaf != nullptr && std::find(possible.begin(), possible.end(), leaf) != possible.end();
+    any = any || offer.families[f];
+  }
+  if (any) {
+    const auto choice = chooser_->choose(*layouts.costs, kind, request.bytes, request.dtype, offer);
+    if (choice) {
+      return {{leaf_of(request.kind, choice->family)}, choice->protocol, choice->channels};
+    }
+    if (request.algorithm.empty() && !request.protocol) {
+      refuse_all(request, chooser_->candidates(*layouts.costs, kind, request.bytes, request.dtype));
+    }
+  }
+  return {possible, request.protocol, 0};  // what is asked for outright wins over the table
 }
 
 Lowered Lowering::lower_on(const Request& asked,
@@ -344,15 +443,20 @@ Lowered Lowering::lower_on(const Request& asked,
   if (group.size() == 1 || request.bytes == Bytes(0)) {
     return empty_call(chosen_form(request, *possible[0], form), constants.launch);
   }
+  const Decision decision = decide(request, possible, layouts);
+  request.protocol = decision.protocol;
   Lowered best;
   const Algorithm* chosen = nullptr;
-  for (const Algorithm* algorithm : possible) {
+  for (const Algorithm* algorithm : decision.algorithms) {
     const Layout& layout = layouts.of(*algorithm, request.channels, request.root);
     Lowered lowered = lower_with(*algorithm, request, layout.footprint());
     if (chosen == nullptr || lowered.idle_time < best.idle_time) {
       best = std::move(lowered);
       chosen = algorithm;
     }
+  }
+  if (decision.channels > 0 && request.channels == 0) {
+    best.channels = decision.channels;
   }
   if (form == Form::kSteps || uneven(request)) {
     return step_by_step(std::move(best), *chosen, request,
@@ -386,25 +490,75 @@ Lowered Lowering::step_by_step(Lowered lowered,
   return lowered;
 }
 
-Footprint Lowering::footprint(Kind kind, std::span<const GpuId> group) const {
-  Request request;
-  request.kind = kind;
-  Layouts layouts(router_, group);
-  const auto possible = possible_algorithms(request, *layouts.places, router_.cluster());
-  STEPCAST_CHECK(possible.size() == 1, "{} has no default algorithm", name_of(kind));
-  return layouts.of(*possible[0], 0, 0).footprint();
+std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::span<const GpuId> group) const {
+  Layouts layouts(*this, group);
+  std::vector<Footprint> all;
+  for (const Kind kind : kinds) {
+    Request request;
+    request.kind = kind;
+    for (std::size_t f = 0; f < nccl::kFamilies; ++f) {
+      const Algorithm* leaf = leaf_of(kind, static_cast<nccl::Family>(f));
+      const auto& costs = layouts.costs->tables[static_cast<std::size_t>(kind)][f];
+      const bool listed =
+          std::any_of(costs.begin(), costs.end(), [](const nccl::Cost& cost) { return cost.bandwidth > 0; });
+      const auto same = [&](const Footprint& known) { return known.pattern == leaf->pattern; };
+      if (leaf == nullptr || !listed || std::any_of(all.begin(), all.end(), same) ||
+          !refusal_of(*leaf, request, *layouts.places, router_.cluster()).empty()) {
+        continue;
+      }
+      all.push_back(layouts.of(*leaf, 0, 0).footprint());
+      all.back().costs = layouts.costs;
+    }
+  }
+  return all;
 }
 
-Lowered Lowering::lower(const Request& request, const Footprint& footprint) const {
-  const std::vector<const Algorithm*> possible =
-      possible_algorithms(request, *footprint.places, router_.cluster());
-  STEPCAST_CHECK(possible.size() == 1 && footprint.pattern == possible[0]->pattern,
-                 "{} on a footprint of another algorithm", name_of(request.kind));
-  if (request.bytes == Bytes(0)) {
-    return empty_call(chosen_form(request, *possible[0], Form::kCoupled),
-                      router_.cluster().host.collective.launch);
+Lowered Lowering::lower(const Request& request, std::span<const Footprint> footprints) const {
+  STEPCAST_CHECK(!footprints.empty() && nccl::has_table(request.kind) && request.algorithm.empty() &&
+                     request.channels == 0,
+                 "{} on {} footprints", name_of(request.kind), footprints.size());
+  nccl::Offer offer;
+  offer.protocol = request.protocol;
+  std::array<std::size_t, nccl::kFamilies> at{};
+  const topology::Cluster& cluster = router_.cluster();
+  for (std::size_t f = 0; f < nccl::kFamilies; ++f) {
+    const Algorithm* leaf = leaf_of(request.kind, static_cast<nccl::Family>(f));
+    if (leaf == nullptr) {
+      continue;
+    }
+    while (at[f] < footprints.size() && footprints[at[f]].pattern != leaf->pattern) {
+      ++at[f];
+    }
+    const bool too_large = leaf->reduces_in_fabric && cluster.sharp->largest_call > Bytes(0) &&
+                           request.bytes > cluster.sharp->largest_call;
+    offer.families[f] = at[f] < footprints.size() && !too_large;
   }
-  return lower_with(*possible[0], request, footprint);
+  if (request.bytes == Bytes(0)) {
+    return empty_call(chosen_form(request, *leaf_of(request.kind, nccl::Family::kRing), Form::kCoupled),
+                      cluster.host.collective.launch);
+  }
+  const nccl::GroupCosts& costs = *footprints[0].costs;
+  const auto choice = chooser_->choose(costs, request.kind, request.bytes, request.dtype, offer);
+  if (!choice) {
+    refuse_all(request, chooser_->candidates(costs, request.kind, request.bytes, request.dtype));
+  }
+  Request priced = request;
+  priced.protocol = choice->protocol;
+  const std::size_t index = at[static_cast<std::size_t>(choice->family)];
+  Lowered lowered = lower_with(*leaf_of(request.kind, choice->family), priced, footprints[index]);
+  lowered.channels = choice->channels;
+  lowered.footprint = static_cast<std::uint32_t>(index);
+  return lowered;
+}
+
+std::vector<nccl::Candidate> Lowering::candidates(const Request& request,
+                                                  std::span<const GpuId> group) const {
+  const Kind kind = table_kind(request.kind);
+  if (group.size() < 2 || !nccl::has_table(kind)) {
+    return {};
+  }
+  const auto costs = chooser_->costs(places_of(router_, group), local_of(group));
+  return chooser_->candidates(*costs, kind, request.bytes, request.dtype);
 }
 
 Lowered Lowering::lower_with(const Algorithm& algorithm,

@@ -47,6 +47,7 @@ std::span<const Field<Accelerator>> accelerator_fields() {
       {"hbm_bandwidth", &A::hbm_bandwidth, 1},
       {"hbm_capacity", &A::hbm_capacity, 1},
       {"sm_count", &A::sm_count, 1, 1e4},
+      {"compute_capability", &A::compute_capability, 60, 999, true},
       {"gemm_efficiency", &A::gemm_efficiency, kSmallest, 1},
       {"gemm_efficiency_fp8", &A::gemm_efficiency_fp8, 0, 1, true},
       {"gemm_wave_weight", &A::gemm_wave_weight, 0, 1},
@@ -103,6 +104,26 @@ std::span<const Field<HostKind>> host_fields() {
       {"nic_latency", &H::nic_latency, 0, 1},
   };
   return fields;
+}
+
+const std::vector<std::string>& cpu_names() {
+  static const std::vector<std::string> names = {"intel", "amd", "arm", "power"};
+  return names;
+}
+
+/// A name, or {"value": name, "source": ..., "kind": ...} as numbers have it.
+void read_cpu(const config::Node& node, HostKind& host) {
+  if (!node.present()) {
+    return;
+  }
+  const config::Node name = node.is_object() ? node.require("value") : node;
+  if (node.is_object()) {
+    node.allow_only({"value", "source", "kind"});
+    host.sources["cpu"] = node.source();
+  }
+  if (name.present()) {
+    host.cpu = static_cast<Cpu>(name.one_of(cpu_names()));
+  }
 }
 
 // Values in SI units, as calibration and range checks see them.
@@ -396,6 +417,10 @@ void read_accelerator(const config::Node& node,
 
 }  // namespace
 
+std::string_view name_of(Cpu cpu) {
+  return cpu_names()[static_cast<std::size_t>(cpu)];
+}
+
 Catalog Catalog::shipped() {
   Catalog catalog;
   config::Diagnostics diagnostics;
@@ -433,7 +458,7 @@ HostKind Catalog::host(const config::Node& where) const {
 }
 
 HostKind Catalog::read_host(const config::Node& node) const {
-  std::vector<std::string> allowed = {"name", "base", "accelerator", "collective"};
+  std::vector<std::string> allowed = {"name", "base", "accelerator", "collective", "cpu"};
   add_names(host_fields(), allowed);
   node.allow_only(allowed);
   const std::size_t errors_before = node.diagnostics().size();
@@ -465,6 +490,7 @@ HostKind Catalog::read_host(const config::Node& node) const {
   }
   const HostKind inherited = host;
   read_fields(node, host_fields(), has_base, host);
+  read_cpu(node.get("cpu"), host);
   if (has_base) {
     scale_payload_rates(node, inherited, host);
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Accelerator {
   Bandwidth hbm_bandwidth;
   Bytes hbm_capacity;
   std::uint32_t sm_count = 0;
+  std::uint32_t compute_capability = 0;  ///< 80, 90, 100 ...: what NCCL's choice goes by; 0 = not given
 
   // Compute model constants (form: ../compute/README.md; numbers: topologies/catalog/accelerators.json).
   double gemm_efficiency = 0;               ///< e of a large aligned GEMM
@@ -68,12 +70,17 @@ struct CollectiveConstants {
   std::map<std::string, config::Source> sources;
 };
 
+/// Vendor of a host's CPUs, as NCCL tells them apart.
+enum class Cpu : std::uint8_t { kIntel, kAmd, kArm, kPower };
+[[nodiscard]] std::string_view name_of(Cpu cpu);
+
 /// One kind of host: an NVLink domain with its accelerators, switches and NICs.
 struct HostKind {
   std::string name;
   Accelerator accelerator;
   CollectiveConstants collective;
   std::uint32_t gpus = 0;
+  Cpu cpu = Cpu::kIntel;
   std::uint32_t nvswitches = 0;  ///< 0 = no NVLink switch
   Bandwidth nvlink_bandwidth;    ///< per GPU, one direction, nameplate
   Bandwidth nvlink_effective;    ///< payload rate that collectives reach

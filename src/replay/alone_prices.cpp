@@ -18,6 +18,25 @@ std::int64_t time_at(const collective::CoupledActivity& activity, double rate) {
   return (activity.latency + collective::wire_time(activity.work, limit)).ps();
 }
 
+/// All phases one after the other, to the end of the last member.
+std::int64_t phases_ps(const collective::Lowered& lowered, std::span<const double> rates) {
+  std::int64_t total = time_at(lowered.coupled, rates[0]);
+  const collective::CoupledActivity* last = &lowered.coupled;
+  for (std::size_t i = 0; i < lowered.then.size(); ++i) {
+    last = &lowered.then[i];
+    total += time_at(*last, rates[i + 1]);
+  }
+  Duration latest;
+  for (const Duration offset : last->completion_offset) {
+    latest = std::max(latest, offset);
+  }
+  return total + latest.ps();
+}
+
+/// Kinds of collectives that jobs have.
+constexpr std::array<collective::Kind, 3> kJobKinds = {
+    collective::Kind::kAllReduce, collective::Kind::kAllGather, collective::Kind::kReduceScatter};
+
 std::uint64_t bits(double value) {
   return std::bit_cast<std::uint64_t>(value);
 }
@@ -76,27 +95,26 @@ double AlonePrices::rate_now(std::span<const network::Demand> demands, std::uint
   return rate;
 }
 
-std::uint32_t AlonePrices::footprint_of(const program::Group& group) {
+std::uint32_t AlonePrices::shape_of(const program::Group& group) {
   const std::uint32_t stride = group.strides().empty() ? 0 : group.strides()[0].step;
-  const auto [known, fresh] = group_footprint_.try_emplace({group.first(), stride, group.size()}, 0);
+  const auto [known, fresh] = group_shape_.try_emplace({group.first(), stride, group.size()}, 0);
   if (fresh) {
-    KnownFootprint found{lowering_.footprint(collective::Kind::kAllReduce, gpus_of(group)), 0};
-    collective::Footprint& footprint = found.footprint;
-    collective::Footprint::Phase& phase = footprint.phases.front();
-    found.rate = rate_now(phase.demands, phase.divisor);
-    phase.demands.clear();
-    const FootprintKey key{footprint.places->members(),
-                           footprint.channels,
-                           footprint.crossing_hops,
-                           footprint.several_hosts ? 1U : 0U,
-                           bits(phase.local_latency),
-                           bits(phase.network_latency),
-                           bits(phase.rate),
-                           bits(found.rate)};
-    const auto [at, added] =
-        footprints_index_.try_emplace(key, static_cast<std::uint32_t>(footprints_.size()));
+    KnownShape found{lowering_.footprints(kJobKinds, gpus_of(group)), {}};
+    std::vector<std::uint64_t> key;
+    for (collective::Footprint& footprint : found.footprints) {
+      key.insert(key.end(), {footprint.places->members(), footprint.channels, footprint.crossing_hops,
+                             std::bit_cast<std::uintptr_t>(footprint.costs.get())});
+      std::vector<double>& rates = found.rates.emplace_back();
+      for (collective::Footprint::Phase& phase : footprint.phases) {
+        rates.push_back(rate_now(phase.demands, phase.divisor));
+        phase.demands.clear();
+        key.insert(key.end(), {bits(phase.local_latency), bits(phase.network_latency), bits(phase.rate),
+                               bits(rates.back())});
+      }
+    }
+    const auto [at, added] = shapes_index_.try_emplace(key, static_cast<std::uint32_t>(shapes_.size()));
     if (added) {
-      footprints_.push_back(std::move(found));
+      shapes_.push_back(std::move(found));
     }
     known->second = at->second;
   }
@@ -135,7 +153,7 @@ PriceSet AlonePrices::tensor_groups(const workload::Plan& plan, std::uint32_t st
     const workload::RankGrid grid(plan);
     std::vector<std::uint32_t> members;
     for (std::uint32_t dp = 0; dp < plan.dp; ++dp) {
-      members.push_back(footprint_of(grid.tensor_group(dp, stage)));
+      members.push_back(shape_of(grid.tensor_group(dp, stage)));
     }
     known->second = set_of(std::move(members));
   }
@@ -151,7 +169,7 @@ PriceSet AlonePrices::data_groups(const workload::Plan& plan, std::uint32_t stag
     const workload::RankGrid grid(plan);
     std::vector<std::uint32_t> members;
     for (std::uint32_t tp = 0; tp < plan.tp; ++tp) {
-      members.push_back(footprint_of(grid.data_group(tp, stage)));
+      members.push_back(shape_of(grid.data_group(tp, stage)));
     }
     known->second = set_of(std::move(members));
   }
@@ -165,7 +183,7 @@ PriceSet AlonePrices::embedding_groups(const workload::Plan& plan) {
     std::vector<std::uint32_t> members;
     for (std::uint32_t dp = 0; dp < plan.dp; ++dp) {
       for (std::uint32_t tp = 0; tp < plan.tp; ++tp) {
-        members.push_back(footprint_of(grid.embedding_group(tp, dp)));
+        members.push_back(shape_of(grid.embedding_group(tp, dp)));
       }
     }
     known->second = set_of(std::move(members));
@@ -198,25 +216,20 @@ std::int64_t AlonePrices::alone_ps(const collective::Lowered& lowered) const {
         "an uneven all-to-all is many flows, which fidelity \"analytic\" does not price; use --fidelity "
         "flow");
   }
-  std::int64_t total = alone_ps(lowered.coupled);
-  const collective::CoupledActivity* last = &lowered.coupled;
+  std::vector<double> rates{rate_now(lowered.coupled.demands, lowered.coupled.divisor)};
   for (const collective::CoupledActivity& phase : lowered.then) {
-    total += alone_ps(phase);
-    last = &phase;
+    rates.push_back(rate_now(phase.demands, phase.divisor));
   }
-  Duration latest;
-  for (const Duration offset : last->completion_offset) {
-    latest = std::max(latest, offset);
-  }
-  return total + latest.ps();
+  return phases_ps(lowered, rates);
 }
 
 std::int64_t AlonePrices::collective_ps(const collective::Request& request, PriceSet set) const {
   STEPCAST_CHECK(set != kNoSet, "a collective of one member");
   std::int64_t slowest = 0;
   for (const std::uint32_t index : sets_[set]) {
-    const KnownFootprint& known = footprints_[index];
-    slowest = std::max(slowest, time_at(lowering_.lower(request, known.footprint).coupled, known.rate));
+    const KnownShape& shape = shapes_[index];
+    const collective::Lowered lowered = lowering_.lower(request, shape.footprints);
+    slowest = std::max(slowest, phases_ps(lowered, shape.rates[lowered.footprint]));
   }
   return slowest;
 }
@@ -294,9 +307,13 @@ void AlonePrices::add_collectives(const std::vector<Counted>& requests,
                                   const std::vector<program::Group>& groups,
                                   Traffic& traffic) const {
   for (const program::Group& group : groups) {
-    const collective::Footprint footprint = lowering_.footprint(collective::Kind::kAllReduce, gpus_of(group));
+    const std::vector<collective::Footprint> footprints = lowering_.footprints(kJobKinds, gpus_of(group));
     for (const auto& [request, count] : requests) {
-      add(lowering_.lower(request, footprint).coupled, count, traffic);
+      const collective::Lowered lowered = lowering_.lower(request, footprints);
+      add(lowered.coupled, count, traffic);
+      for (const collective::CoupledActivity& phase : lowered.then) {
+        add(phase, count, traffic);
+      }
     }
   }
 }

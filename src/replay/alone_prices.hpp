@@ -82,7 +82,7 @@ class AlonePrices {
 
   [[nodiscard]] std::vector<GpuId> gpus_of(const program::Group& group) const;
   [[nodiscard]] double rate_now(std::span<const network::Demand> demands, std::uint32_t divisor) const;
-  std::uint32_t footprint_of(const program::Group& group);
+  std::uint32_t shape_of(const program::Group& group);
   std::uint32_t path_of(GpuId from, GpuId to);
   PriceSet set_of(std::vector<std::uint32_t> members);
   void add(const collective::CoupledActivity& activity, double count, Traffic& traffic) const;
@@ -94,21 +94,20 @@ class AlonePrices {
   std::vector<double> capacity_;   // by resource, faults included
   std::map<GpuId, double> speed_;  // of slow GPUs
 
-  struct KnownFootprint {
-    collective::Footprint footprint;  // of rings, without demands
-    double rate = 0;                  // with faults
+  struct KnownShape {
+    std::vector<collective::Footprint> footprints;  // of every pattern that may be chosen, without demands
+    std::vector<std::vector<double>> rates;         // of their phases, with faults
   };
   struct KnownPath {
     collective::MessagePath path;
     double rate = 0;
   };
-  using FootprintKey = std::array<std::uint64_t, 8>;
-  std::vector<KnownFootprint> footprints_;
-  std::map<FootprintKey, std::uint32_t> footprints_index_;
-  std::map<GroupKey, std::uint32_t> group_footprint_;
+  std::vector<KnownShape> shapes_;
+  std::map<std::vector<std::uint64_t>, std::uint32_t> shapes_index_;
+  std::map<GroupKey, std::uint32_t> group_shape_;
   std::vector<KnownPath> paths_;
   std::map<std::array<std::uint64_t, 4>, std::uint32_t> paths_index_;
-  std::vector<std::vector<std::uint32_t>> sets_;  // ascending indices into footprints_ or paths_
+  std::vector<std::vector<std::uint32_t>> sets_;  // ascending indices into shapes_ or paths_
   std::map<std::vector<std::uint32_t>, PriceSet> sets_index_;
   std::map<std::array<std::uint32_t, 4>, PriceSet> known_sets_;
   struct Write {

@@ -256,17 +256,19 @@ const Path& Router::between(GpuId from, GpuId to, std::uint64_t flow) const {
 }
 
 Path Router::find(GpuId from, GpuId to, std::uint64_t flow) const {
-  return state_->gpu_path(from, from, to, state_->entry.uses_flow ? flow : 0);
+  return find_by(from, from, to, flow);
+}
+Path Router::find_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {
+  STEPCAST_CHECK(state_->same_host(from, exit), "GPU {} cannot leave by GPU {} of another host", from.index(),
+                 exit.index());
+  return state_->gpu_path(from, exit, to, state_->entry.uses_flow ? flow : 0);
 }
 
 const Path& Router::between_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow) const {
   State& state = *state_;
   const std::uint64_t key = state.entry.uses_flow ? flow : 0;
-  return state.cached({from.index(), exit.index(), to.index(), key}, [&] {
-    STEPCAST_CHECK(state.same_host(from, exit), "GPU {} cannot leave by GPU {} of another host", from.index(),
-                   exit.index());
-    return state.gpu_path(from, exit, to, key);
-  });
+  return state.cached({from.index(), exit.index(), to.index(), key},
+                      [&] { return find_by(from, exit, to, flow); });
 }
 
 const Path& Router::to_storage(GpuId from, std::uint32_t index) const {

@@ -98,8 +98,9 @@ class Router {
 
   /// Empty for from == to. Throws InputError, at the fabric, when no path of switches joins them.
   [[nodiscard]] const Path& between(GpuId from, GpuId to, std::uint64_t flow = 0) const;
-  /// As between(), for pairs that are asked for once: nothing is kept.
+  /// As between() and between_by(), for pairs that are asked for once: nothing is kept.
   [[nodiscard]] Path find(GpuId from, GpuId to, std::uint64_t flow = 0) const;
+  [[nodiscard]] Path find_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow = 0) const;
   /// From GPU `from` into the network by the NIC of GPU `exit` of the same host (NVLink first when
   /// they differ: PXN-like forwarding) to GPU `to` of another host (else as between()).
   [[nodiscard]] const Path& between_by(GpuId from, GpuId exit, GpuId to, std::uint64_t flow = 0) const;

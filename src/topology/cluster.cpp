@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -248,6 +249,27 @@ std::uint32_t count_hosts(const Topology& topology) {
 }
 
 /// Reduction in the switches, if the file has it.
+/// {"version": "2.27.7", "NCCL_ALGO": "Ring", ...}: values as text or whole numbers.
+Nccl read_nccl(const config::Node& node) {
+  Nccl nccl;
+  if (!node.present()) {
+    return nccl;
+  }
+  for (const auto& [name, value] : node.members()) {
+    if (name == "version") {
+      nccl.version = value.name();
+      nccl.version_place = value.place();
+    } else if (name != "comment") {
+      std::string text = value.is_number()
+                             ? std::to_string(value.integer(std::numeric_limits<std::int32_t>::min(),
+                                                            std::numeric_limits<std::int32_t>::max()))
+                             : value.name();
+      nccl.variables.push_back({name, std::move(text), value.place()});
+    }
+  }
+  return nccl;
+}
+
 std::optional<Sharp> read_sharp(const config::Node& node) {
   if (!node.present()) {
     return std::nullopt;
@@ -292,7 +314,7 @@ Cluster read_cluster(const config::Document& document,
                      const hardware::Catalog& catalog,
                      config::Diagnostics& diagnostics) {
   const config::Node root = document.root();
-  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp"});
+  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp", "nccl"});
   const std::string name = root.require("name").name();
   const std::string description = root.get("description").text();
   hardware::HostKind host = catalog.host(root.require("host"));
@@ -324,6 +346,7 @@ Cluster read_cluster(const config::Document& document,
     }
   }
   std::optional<Sharp> sharp = read_sharp(root.get("sharp"));
+  Nccl nccl = read_nccl(root.get("nccl"));
   diagnostics.throw_if_any();
   return {name,
           description,
@@ -333,6 +356,7 @@ Cluster read_cluster(const config::Document& document,
           std::move(storage),
           std::move(faults),
           sharp,
+          std::move(nccl),
           fabric.place()};
 }
 

@@ -37,6 +37,20 @@ struct Sharp {
   Bytes largest_call;       ///< bytes of one collective; 0 = not limited
 };
 
+/// One variable of NCCL, as given.
+struct NcclVariable {
+  std::string name;
+  std::string value;
+  config::Place place = {};
+};
+
+/// The NCCL that a cluster runs. Read by collective/nccl, which knows versions and variables.
+struct Nccl {
+  std::string version;  ///< "2.27.7"; empty = the default
+  config::Place version_place = {};
+  std::vector<NcclVariable> variables;  ///< later ones win
+};
+
 /// A checked cluster: hardware, fabric, storage, faults.
 struct Cluster {
   std::string name;
@@ -47,6 +61,7 @@ struct Cluster {
   std::vector<Storage> storage;
   std::vector<Fault> faults;
   std::optional<Sharp> sharp = {};  ///< none: the switches only forward
+  Nccl nccl = {};
   config::Place fabric_place = {};  ///< of the fabric in the file, for errors found later
 };
 
@@ -55,7 +70,7 @@ struct Cluster {
 [[nodiscard]] std::optional<std::int64_t> declared_gpus(const config::Document& document,
                                                         const hardware::Catalog& catalog);
 
-/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp;
+/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp, nccl;
 /// ../topologies/README.md). Throws InputError with all errors found.
 [[nodiscard]] Cluster read_cluster(const config::Document& document,
                                    const hardware::Catalog& catalog,

@@ -11,7 +11,8 @@ namespace stepcast::test {
 /// Two hosts of eight GPUs with round numbers, so that times can be derived by hand:
 /// NVLink 100 GB/s, NIC 25 GB/s; a collective or message costs launch 1 us, 2 us per NVLink hop,
 /// 5 us per network hop, then bytes / rate (overlap exponent 1, no last-step term: plain sums).
-/// One leaf, network links of 1 us, PCIe without latency, storage of 10 GB/s at the leaf.
+/// Rings in protocol Simple, whatever NCCL would choose. One leaf, network links of 1 us, PCIe without
+/// latency, storage of 10 GB/s at the leaf.
 inline std::string clean_cluster_text(const std::string& faults = "[]") {
   return R"({
     "name": "clean", "hosts": 2,
@@ -25,6 +26,7 @@ inline std::string clean_cluster_text(const std::string& faults = "[]") {
     "fabric": {"kind": "fat_tree", "hosts_per_leaf": 2},
     "storage": {"name": "store", "read": "10 GB/s", "write": "10 GB/s",
       "attach": {"links": 1, "bandwidth": "400 Gb/s", "latency": "1 us"}},
+    "nccl": {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"},
     "faults": )" +
          faults + "}";
 }
