@@ -108,6 +108,12 @@ void add_run_options(CLI::App& command, CommonOptions& options) {
       .add_option("--set", options.settings,
                   "change a field of the cluster or the job: /json/pointer=value (repeatable)")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--nccl", options.nccl,
+          "a variable of NCCL, or version: NAME=VALUE, or a file of such lines (repeatable): stepcast list "
+          "nccl_variables")
+      ->allow_extra_args(false);
   command.add_option("--ranks", options.ranks,
                      "use the first N GPUs, or a list: 0-7,16 or 0-56/8 (default: all)");
   command

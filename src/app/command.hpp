@@ -17,6 +17,7 @@ namespace stepcast::app {
 /// Options that every command which predicts takes.
 struct CommonOptions {
   std::vector<std::string> settings;  ///< --set
+  std::vector<std::string> nccl;      ///< --nccl
   std::string ranks;
   std::string fidelity = "flow";
   std::string routing = "balanced";
@@ -47,7 +48,7 @@ void add_whole(CLI::App& command,
 void add_output_options(CLI::App& command, CommonOptions& options, const std::string& formats);
 /// Adds --threads to a command.
 void add_threads(CLI::App& command, CommonOptions& options);
-/// Adds --set --ranks --fidelity --routing --lowering --fold --seed --threads --profile.
+/// Adds --set --nccl --ranks --fidelity --routing --lowering --fold --seed --threads --profile.
 void add_run_options(CLI::App& command, CommonOptions& options);
 /// Adds what only whole steps have: --steady-state --trace --trace-ranks.
 void add_step_options(CLI::App& command, CommonOptions& options);

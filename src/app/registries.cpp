@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "collective/collective.hpp"
+#include "collective/nccl/settings.hpp"
 #include "compute/model.hpp"
 #include "config/data_path.hpp"
 #include "config/node.hpp"
@@ -60,6 +61,17 @@ std::vector<Registry> registries() {
   all.push_back(registry("routing", "path policies: --routing", routing::policies()));
   all.push_back(registry("fidelities", "network models: --fidelity", network::models()));
   all.push_back(registry("algorithms", "collective algorithms: --algo", collective::algorithms()));
+  Registry variables{"nccl_variables", "variables of NCCL: --nccl, /nccl of a cluster file", {}};
+  for (const collective::nccl::Variable& variable : collective::nccl::variables()) {
+    variables.entries.push_back({std::string(variable.name),
+                                 variable.effective ? std::string(variable.summary)
+                                                    : fmt::format("no effect here: {}", variable.summary),
+                                 {}});
+    if (!variable.values.empty()) {
+      variables.entries.back().notes.emplace_back("values", variable.values);
+    }
+  }
+  all.push_back(std::move(variables));
   all.push_back(registry("schedules", "pipeline schedules: /parallel/schedule of a job file",
                          workload::pipeline_schedules()));
   all.push_back(registry("compute", "compute models", compute::models()));

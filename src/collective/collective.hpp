@@ -153,9 +153,12 @@ class Lowering {
   /// equal footprints. REQUIRES: a kind that the footprints were made for, no hints.
   [[nodiscard]] Lowered lower(const Request& request, std::span<const Footprint> footprints) const;
 
-  /// What a call is chosen among, in NCCL's order; empty for kinds without tables and for one member.
+  /// What a call is chosen among, in NCCL's order, with its hints as reasons; empty for kinds without tables
+  /// and for one member.
   [[nodiscard]] std::vector<nccl::Candidate> candidates(const Request& request,
                                                         std::span<const GpuId> group) const;
+  /// What the rules see of a group, for `--explain`.
+  [[nodiscard]] std::string group_text(std::span<const GpuId> group) const;
   [[nodiscard]] const nccl::Chooser& chooser() const { return *chooser_; }
 
   /// A point-to-point message (one activity on its path).

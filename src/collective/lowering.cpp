@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -54,13 +55,21 @@ std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
   return wanted;
 }
 
+/// What a call runs on, as far as an algorithm may refuse it.
+struct Ground {
+  const Places& places;
+  const topology::Cluster& cluster;
+  const nccl::Settings& settings;
+};
+
 /// Why an algorithm cannot do a request on a group, or empty.
-std::string refusal_of(const Algorithm& algorithm,
-                       const Request& request,
-                       const Places& places,
-                       const topology::Cluster& cluster) {
+std::string refusal_of(const Algorithm& algorithm, const Request& request, const Ground& ground) {
+  const auto& [places, cluster, settings] = ground;
   if (algorithm.simple_only && request.protocol.value_or(Protocol::kSimple) != Protocol::kSimple) {
     return fmt::format("it runs in protocol Simple only, not in {}", name_of(*request.protocol));
+  }
+  if (!settings.pxn && algorithm.forwards_by_rail) {
+    return "NCCL_PXN_DISABLE=1";
   }
   if (uneven(request) && !algorithm.sends_own_chunks) {
     return "it passes on data of others in equal parts, and the splits differ";
@@ -84,13 +93,11 @@ std::string refusal_of(const Algorithm& algorithm,
 }
 
 /// Those of the wanted algorithms that can run, at least one.
-std::vector<const Algorithm*> possible_algorithms(const Request& request,
-                                                  const Places& places,
-                                                  const topology::Cluster& cluster) {
+std::vector<const Algorithm*> possible_algorithms(const Request& request, const Ground& ground) {
   std::vector<const Algorithm*> possible;
   std::string refusals;
   for (const Algorithm* algorithm : wanted_algorithms(request)) {
-    const std::string refusal = refusal_of(*algorithm, request, places, cluster);
+    const std::string refusal = refusal_of(*algorithm, request, ground);
     if (refusal.empty()) {
       possible.push_back(algorithm);
     } else {
@@ -101,7 +108,7 @@ std::vector<const Algorithm*> possible_algorithms(const Request& request,
   if (possible.empty()) {
     std::vector<std::string> others;
     for (const Algorithm& algorithm : algorithms()) {
-      if (algorithm.kind == request.kind && refusal_of(algorithm, request, places, cluster).empty()) {
+      if (algorithm.kind == request.kind && refusal_of(algorithm, request, ground).empty()) {
         others.emplace_back(algorithm.family);
       }
     }
@@ -435,7 +442,8 @@ Lowered Lowering::lower_on(const Request& asked,
   STEPCAST_CHECK(!group.empty() && asked.bytes >= Bytes(0) && asked.root < group.size(),
                  "{} bytes, {} members, root {}", asked.bytes.count(), group.size(), asked.root);
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
-  const auto possible = possible_algorithms(asked, *layouts.places, router_.cluster());
+  const auto possible =
+      possible_algorithms(asked, {*layouts.places, router_.cluster(), chooser_->settings()});
   Request request = asked;
   if (possible[0]->least > Bytes(0)) {
     request.bytes = possible[0]->least;
@@ -503,7 +511,7 @@ std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::sp
           std::any_of(costs.begin(), costs.end(), [](const nccl::Cost& cost) { return cost.bandwidth > 0; });
       const auto same = [&](const Footprint& known) { return known.pattern == leaf->pattern; };
       if (leaf == nullptr || !listed || std::any_of(all.begin(), all.end(), same) ||
-          !refusal_of(*leaf, request, *layouts.places, router_.cluster()).empty()) {
+          !refusal_of(*leaf, request, {*layouts.places, router_.cluster(), chooser_->settings()}).empty()) {
         continue;
       }
       all.push_back(layouts.of(*leaf, 0, 0).footprint());
@@ -557,8 +565,48 @@ std::vector<nccl::Candidate> Lowering::candidates(const Request& request,
   if (group.size() < 2 || !nccl::has_table(kind)) {
     return {};
   }
+  const Places places = places_of(router_, group);
+  const auto costs = chooser_->costs(places, local_of(group));
+  std::vector<nccl::Candidate> all = chooser_->candidates(*costs, kind, request.bytes, request.dtype);
+  for (nccl::Candidate& one : all) {
+    if (!one.reason.empty()) {
+      continue;
+    }
+    const Algorithm* leaf = leaf_of(request.kind, one.family);
+    if (leaf == nullptr) {
+      one.reason = "not modelled";
+    } else if (!request.algorithm.empty() && request.algorithm != leaf->name &&
+               request.algorithm != leaf->family) {
+      one.reason = "--algo " + request.algorithm;
+    } else if (request.protocol && *request.protocol != one.protocol) {
+      one.reason = fmt::format("--proto {}", name_of(*request.protocol));
+    } else {
+      one.reason = refusal_of(*leaf, request, {places, router_.cluster(), chooser_->settings()});
+    }
+    if (!one.reason.empty()) {
+      one.table_time_us = std::numeric_limits<double>::infinity();
+    }
+  }
+  return all;
+}
+
+std::string Lowering::group_text(std::span<const GpuId> group) const {
+  if (group.size() < 2) {
+    return "one rank";
+  }
   const auto costs = chooser_->costs(places_of(router_, group), local_of(group));
-  return chooser_->candidates(*costs, kind, request.bytes, request.dtype);
+  const nccl::Communicator& seen = costs->communicator;
+  const auto speeds = [&](std::string_view name, const nccl::Speeds& found) {
+    return found.channels == 0 ? std::string()
+           : seen.nodes == 1   ? fmt::format("; {} {} x {:g} GB/s", name, found.channels, found.intra)
+                             : fmt::format("; {} {} x {:g} GB/s in hosts, {:g} between", name, found.channels,
+                                           found.intra, found.inter);
+  };
+  return fmt::format(
+      "{} ranks, {} NVLink domain{}, compute capability {}.{}, {} CPUs{}{}{}; connected: {} channels",
+      seen.ranks, seen.nodes, seen.nodes == 1 ? "" : "s", seen.compute_capability / 10,
+      seen.compute_capability % 10, hardware::name_of(seen.cpu), speeds("rings", seen.ring),
+      speeds("trees", seen.tree), speeds("NVLS", seen.nvls), seen.connected_channels);
 }
 
 Lowered Lowering::lower_with(const Algorithm& algorithm,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "collective/nccl/settings.hpp"
 #include "compute/model.hpp"
 #include "network/model.hpp"
 #include "placement/placement.hpp"
@@ -108,6 +109,14 @@ void fill_common(Result& result, const topology::Cluster& cluster, const Predict
   input("placement", options.gpus.empty() ? "packed" : "listed");
   input("compute_model", options.compute_model);
   input("lowering", options.form == collective::Form::kCoupled ? "coupled" : "steps");
+  const collective::nccl::Settings nccl = collective::nccl::settings_of(cluster.nccl);
+  input("nccl", collective::nccl::text_of(nccl.version));
+  for (const topology::NcclVariable& variable : cluster.nccl.variables) {
+    input(variable.name, variable.value);
+  }
+  if (!nccl.without_effect.empty()) {
+    result.notes.push_back(fmt::format("without effect here: {}", fmt::join(nccl.without_effect, " ")));
+  }
   input("seed", fmt::format("{}", options.seed));
   input("host", cluster.host.name);
   input("hosts", fmt::format("{}", cluster.hosts));

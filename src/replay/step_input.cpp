@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
+#include "collective/nccl/settings.hpp"
 #include "config/data_path.hpp"
 #include "config/node.hpp"
 #include "hardware/catalog.hpp"
@@ -16,7 +17,7 @@ namespace stepcast::replay {
 namespace {
 
 const std::vector<std::string>& cluster_keys() {
-  static const std::vector<std::string> keys{"host", "hosts", "fabric", "storage", "faults"};
+  static const std::vector<std::string> keys{"host", "hosts", "fabric", "storage", "faults", "sharp", "nccl"};
   return keys;
 }
 
@@ -75,6 +76,21 @@ bool apply(const std::vector<std::string>& settings, config::Document& cluster, 
     }
   }
   return changed;
+}
+
+/// Adds what --nccl says to what the cluster says, and checks both.
+void apply_nccl(const std::vector<std::string>& given, topology::Cluster& cluster) {
+  for (const std::string& text : given) {
+    for (topology::NcclVariable& variable : collective::nccl::read_variables(text)) {
+      if (variable.name == "version") {
+        cluster.nccl.version = variable.value;
+        cluster.nccl.version_place = variable.place;
+      } else {
+        cluster.nccl.variables.push_back(std::move(variable));
+      }
+    }
+  }
+  static_cast<void>(collective::nccl::settings_of(cluster.nccl));
 }
 
 [[noreturn]] void refuse_ranks(std::string_view flag,
@@ -169,20 +185,24 @@ Uncertainty step_uncertainty(const StepInput& input) {
 
 topology::Cluster load_cluster(const std::string& name,
                                const std::vector<std::string>& settings,
-                               const std::string& ranks) {
+                               const std::string& ranks,
+                               const std::vector<std::string>& nccl) {
   config::Diagnostics diagnostics;
   const config::DataFile file = config::find_data("topologies", name);
   config::Document document = config::Document::load(file.path, diagnostics, file.shown);
   static_cast<void>(apply(settings, document, nullptr));
   const hardware::Catalog catalog = hardware::Catalog::shipped();
   check_ranks_early(ranks, document, catalog);
-  return topology::read_cluster(document, catalog, diagnostics);
+  topology::Cluster cluster = topology::read_cluster(document, catalog, diagnostics);
+  apply_nccl(nccl, cluster);
+  return cluster;
 }
 
 StepInput load_step_input(const std::string& cluster_name,
                           const std::string& job_name,
                           const std::vector<std::string>& settings,
-                          const std::string& ranks) {
+                          const std::string& ranks,
+                          const std::vector<std::string>& nccl) {
   const config::DataFile cluster_file = config::find_data("topologies", cluster_name);
   const config::DataFile job_file = config::find_data("workloads", job_name);
   config::Diagnostics cluster_diagnostics;
@@ -201,6 +221,7 @@ StepInput load_step_input(const std::string& cluster_name,
   std::optional<topology::Cluster> cluster;
   try {
     cluster = topology::read_cluster(cluster_document, catalog, cluster_diagnostics);
+    apply_nccl(nccl, *cluster);
   } catch (const InputError& error) {
     problems = error.what();
   }

@@ -22,11 +22,13 @@ struct StepInput {
 /// Loads both files (shipped names or paths). `settings` are `--set` texts "/pointer=value": the
 /// first key decides whether the cluster or the job is meant; an unknown one is refused with a
 /// suggestion. `ranks` is a `--ranks` text (a count or a list); empty = every GPU of the cluster.
+/// `nccl`: texts of --nccl, which are added to what the cluster says (collective/nccl/settings.hpp).
 /// Throws InputError with all findings of each stage.
 [[nodiscard]] StepInput load_step_input(const std::string& cluster,
                                         const std::string& job,
                                         const std::vector<std::string>& settings,
-                                        const std::string& ranks);
+                                        const std::string& ranks,
+                                        const std::vector<std::string>& nccl = {});
 
 /// How far a predicted step may be off: from validation/bands.json, which lists what kinds of steps
 /// have validated rows. For others, and for clusters with faults or changed by --set, `relative` is 0 and the
@@ -37,7 +39,8 @@ struct StepInput {
 /// there are is refused before the fabric is built.
 [[nodiscard]] topology::Cluster load_cluster(const std::string& cluster,
                                              const std::vector<std::string>& settings,
-                                             const std::string& ranks = {});
+                                             const std::string& ranks = {},
+                                             const std::vector<std::string>& nccl = {});
 
 /// Ranks and GPUs that a `--ranks` text names on a cluster (empty text: all GPUs). Throws InputError
 /// when the cluster has fewer, naming both numbers; `flag` is where the text comes from.

@@ -1,5 +1,7 @@
 #include "report/collective_table.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +33,69 @@ std::string time_text(double us) {
   return us >= 10000.0 ? fmt::format("{:7.0f}", us)
          : us >= 100.0 ? fmt::format("{:7.1f}", us)
                        : fmt::format("{:7.2f}", us);
+}
+
+/// "Ring/LL".
+std::string title_of(const collective::nccl::Candidate& one) {
+  return fmt::format("{}/{}", collective::nccl::name_of(one.family), collective::name_of(one.protocol));
+}
+
+/// Families that cannot be used are told once, not for every protocol.
+void append_candidates(const std::vector<collective::nccl::Candidate>& candidates, std::string& out) {
+  const collective::nccl::Candidate* last = nullptr;
+  for (const collective::nccl::Candidate& one : candidates) {
+    const bool repeated = last != nullptr && last->family == one.family && last->reason == one.reason;
+    if (one.reason.empty()) {
+      out += fmt::format("#   {:<20} {:>10.2f} us + bytes / {:>7.2f} GB/s\n", title_of(one), one.latency_us,
+                         one.bandwidth);
+    } else if (!repeated) {
+      const bool whole = std::all_of(candidates.begin(), candidates.end(), [&](const auto& other) {
+        return other.family != one.family || other.reason == one.reason;
+      });
+      out +=
+          fmt::format("#   {:<20} no: {}\n",
+                      whole ? std::string(collective::nccl::name_of(one.family)) : title_of(one), one.reason);
+    }
+    last = &one;
+  }
+}
+
+std::string choice_text(const CollectiveSweep& sweep) {
+  const Choice& choice = *sweep.choice;
+  std::string group = choice.group;
+  for (std::size_t at = group.find("; "); at != std::string::npos; at = group.find("; ", at)) {
+    group.replace(at, 2, "\n#   ");
+  }
+  std::string out = fmt::format("# Choice by the rules of NCCL {}: {}\n", choice.version, group);
+  if (choice.candidates.empty() || choice.candidates.front().empty()) {
+    return out + fmt::format("# No table: sends and receives, here by {}\n#\n",
+                             sweep.rows.empty() ? "" : sweep.rows.front().algorithm);
+  }
+  append_candidates(choice.candidates.front(), out);
+  out +=
+      "# Table time in us, the least (*) is taken. The table selects; the predicted time is above.\n#       "
+      "size";
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < choice.candidates.front().size(); ++i) {
+    if (choice.candidates.front()[i].reason.empty()) {
+      shown.push_back(i);
+      out += fmt::format("  {:>15}", title_of(choice.candidates.front()[i]));
+    }
+  }
+  out += "  channels\n";
+  for (std::size_t row = 0; row < choice.candidates.size(); ++row) {
+    const auto& candidates = choice.candidates[row];
+    std::size_t best = shown.empty() ? 0 : shown.front();
+    for (const std::size_t i : shown) {
+      best = candidates[i].table_time_us < candidates[best].table_time_us ? i : best;
+    }
+    out += fmt::format("#{:>11}", sweep.rows[row].bytes.count());
+    for (const std::size_t i : shown) {
+      out += fmt::format("  {:>14.2f}{}", candidates[i].table_time_us, i == best ? '*' : ' ');
+    }
+    out += fmt::format("  {:>8}\n", sweep.rows[row].channels);
+  }
+  return out + "#\n";
 }
 
 }  // namespace
@@ -84,8 +149,41 @@ std::string collective_table(const CollectiveSweep& sweep) {
   }
   const double mean = sweep.rows.empty() ? 0 : sum / static_cast<double>(sweep.rows.size());
   out += fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:g}\n#\n", mean);
-  return out;
+  if (!sweep.without_effect.empty()) {
+    out += fmt::format("# Without effect here: {}\n#\n", fmt::join(sweep.without_effect, " "));
+  }
+  return sweep.choice ? out + choice_text(sweep) : out;
 }
+
+namespace {
+
+void add_choice(const CollectiveSweep& sweep, nlohmann::ordered_json& out) {
+  const Choice& choice = *sweep.choice;
+  out["choice"] = {{"nccl", choice.version}, {"group", choice.group}};
+  auto& listed = out["choice"]["candidates"] = nlohmann::ordered_json::array();
+  if (choice.candidates.empty()) {
+    return;
+  }
+  for (const collective::nccl::Candidate& one : choice.candidates.front()) {
+    listed.push_back({{"algorithm", collective::nccl::name_of(one.family)},
+                      {"protocol", collective::name_of(one.protocol)}});
+    if (one.reason.empty()) {
+      listed.back()["latency_us"] = one.latency_us;
+      listed.back()["algbw_GBps"] = one.bandwidth;
+    } else {
+      listed.back()["reason"] = one.reason;
+    }
+  }
+  for (std::size_t row = 0; row < choice.candidates.size(); ++row) {
+    for (const collective::nccl::Candidate& one : choice.candidates[row]) {
+      if (one.reason.empty()) {
+        out["rows"][row]["table_us"][title_of(one)] = one.table_time_us;
+      }
+    }
+  }
+}
+
+}  // namespace
 
 std::string collective_json(const CollectiveSweep& sweep) {
   nlohmann::ordered_json out;
@@ -111,6 +209,9 @@ std::string collective_json(const CollectiveSweep& sweep) {
                                      {"time_us", other.time_s * 1e6},
                                      {"busbw_GBps", busbw(other)}});
     }
+  }
+  if (sweep.choice) {
+    add_choice(sweep, out);
   }
   return out.dump(2) + "\n";
 }

@@ -91,6 +91,7 @@ TEST_CASE("events, transfers and their sharing allocate nothing once every list 
 }
 
 TEST_CASE("a run of ten times the messages allocates as often") {
+  static_cast<void>(allocations_of_ring(10));  // tables that are made once
   CHECK(allocations_of_ring(10'000) == allocations_of_ring(1'000));
 }
 

@@ -1,3 +1,5 @@
+#include "collective/collective.hpp"
+
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -8,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "base/suggestion.hpp"
+#include "collective/nccl/choice.hpp"
 #include "config/data_path.hpp"
 #include "config/quantity.hpp"
 #include "network/model.hpp"
@@ -39,6 +42,7 @@ struct CollectiveArguments {
   std::uint64_t warmup = 1;
   std::uint64_t gpus = 0;  // 0 = not given
   std::vector<std::string> also;
+  bool explain = false;
   CommonOptions common;
 };
 
@@ -231,6 +235,23 @@ std::string ranks_of(const CollectiveArguments& arguments) {
   return std::to_string(arguments.gpus);
 }
 
+/// What each size was chosen among.
+void add_choice(const collective::Lowering& lowering,
+                const collective::Request& request,
+                const std::vector<Bytes>& sizes,
+                const std::vector<GpuId>& group,
+                report::CollectiveSweep& sweep) {
+  report::Choice choice;
+  choice.version = collective::nccl::text_of(lowering.chooser().settings().version);
+  choice.group = lowering.group_text(group);
+  for (const Bytes bytes : sizes) {
+    collective::Request call = request;
+    call.bytes = bytes;
+    choice.candidates.push_back(lowering.candidates(call, group));
+  }
+  sweep.choice = std::move(choice);
+}
+
 void run(const CollectiveArguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   network::require_available(arguments.common.fidelity);
@@ -268,7 +289,8 @@ void run(const CollectiveArguments& arguments) {
   options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
 
-  const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings, ranks);
+  const topology::Cluster cluster =
+      replay::load_cluster(arguments.cluster, arguments.common.settings, ranks, arguments.common.nccl);
   const replay::RankChoice choice = replay::choose_ranks(cluster, ranks);
   if (request.root >= choice.ranks) {
     throw InputError(
@@ -304,6 +326,11 @@ void run(const CollectiveArguments& arguments) {
                                           static_cast<std::uint32_t>(other.group.size()), other.request.bytes,
                                           other.start.seconds(), time.others[i].seconds()});
     }
+  }
+  const collective::Lowering lowering(router);
+  sweep.without_effect = lowering.chooser().settings().without_effect;
+  if (arguments.explain) {
+    add_choice(lowering, request, sizes, group, sweep);
   }
   const std::string& format = arguments.common.format;
   deliver(format == "json"  ? report::collective_json(sweep)
@@ -349,6 +376,8 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
       ->add_option("--also", arguments->also,
                    "run KIND:GROUP:BYTES[@START] at the same time (repeatable), GROUP as in --ranks")
       ->allow_extra_args(false);
+  command->add_flag("--explain", arguments->explain,
+                    "say what the algorithm and protocol were chosen among, and why");
   command->add_option("--plot", arguments->common.plot, "draw busbw over size into this SVG file");
   command->add_option("--algo", arguments->algorithm, "algorithm family or leaf (stepcast list algorithms)");
   command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");

@@ -23,8 +23,9 @@ void run(const PredictArguments& arguments) {
   progress.phase("input and fabric");
   check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path,
                                    config::find_data("workloads", arguments.job).path});
-  replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
-                                                    arguments.common.settings, arguments.common.ranks);
+  replay::StepInput input =
+      replay::load_step_input(arguments.cluster, arguments.job, arguments.common.settings,
+                              arguments.common.ranks, arguments.common.nccl);
   replay::PredictOptions options = report.predict_options();
   options.uncertainty = replay::step_uncertainty(input);
   options.gpus = std::move(input.gpus);

@@ -35,8 +35,8 @@ void run(const ReplayArguments& arguments) {
   config::Diagnostics diagnostics;
   const config::Document document = config::Document::load(arguments.program, diagnostics);
   program::Programs programs = program::read_programs(document, diagnostics);
-  const topology::Cluster cluster =
-      replay::load_cluster(arguments.cluster, arguments.common.settings, arguments.common.ranks);
+  const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings,
+                                                         arguments.common.ranks, arguments.common.nccl);
   // A list places the program's ranks on those GPUs; a count only has to be large enough.
   if (!arguments.common.ranks.empty()) {
     const replay::RankChoice choice = replay::choose_ranks(cluster, arguments.common.ranks);

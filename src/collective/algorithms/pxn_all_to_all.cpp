@@ -42,6 +42,7 @@ Algorithm pxn_all_to_all_algorithm() {
           .messages = &all_pairs_messages,
           .fits = &fits,
           .default_for_kind = true,
+          .forwards_by_rail = true,
           .sends_own_chunks = true};
 }
 

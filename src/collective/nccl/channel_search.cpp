@@ -314,13 +314,15 @@ NodeShape shape_of(const topology::Cluster& cluster) {
   NodeShape shape;
   const double nvlink = GBps_of(kind.nvlink_bandwidth);
   // A name that is not known: by what its NVLink can do.
-  shape.generation = generation_of(kind.accelerator.name)
-                         .value_or(nvlink >= 900   ? 100
-                                   : nvlink >= 450 ? 90
-                                   : nvlink > 0    ? 80
-                                                   : 89);
-  const bool grace = kind.accelerator.name.starts_with("GB");
-  shape.cpu = grace ? CpuKind::kArm : CpuKind::kIntel;
+  const std::uint32_t given = kind.accelerator.compute_capability;
+  shape.generation = given > 0 ? given
+                               : generation_of(kind.accelerator.name)
+                                     .value_or(nvlink >= 900   ? 100
+                                               : nvlink >= 450 ? 90
+                                               : nvlink > 0    ? 80
+                                                               : 89);
+  const bool grace = kind.cpu == hardware::Cpu::kArm;
+  shape.cpu = kind.cpu;
   // Nameplate of a slot to NCCL's number: 12 of a x16 of generation 3, twice as much with each.
   const double slot = GBps_of(kind.pcie_bandwidth);
   const double generations = slot > 0 ? std::round(std::log2(slot / 15.75)) : 0;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/catalog.hpp"
 #include "topology/cluster.hpp"
 
 namespace stepcast::collective::nccl {
@@ -25,7 +26,7 @@ enum class PathType : std::uint8_t {
 /// "PIX": the word that NCCL and nvidia-smi print.
 [[nodiscard]] std::string_view name_of(PathType type);
 
-enum class CpuKind : std::uint8_t { kIntel, kAmd, kArm, kPower };
+using CpuKind = hardware::Cpu;
 
 /// Where a device sits: devices on the same leaf are PIX to each other, under the same root PXB, on the same
 /// processor PHB, else SYS. Numbers are free names within the node.

@@ -2,7 +2,51 @@
 
 #include <algorithm>
 
+#include "collective/nccl/channel_search.hpp"
+
 namespace stepcast::collective::nccl {
+namespace {
+
+/// Hosts that the search looks at: its speeds tell one, two, and more apart.
+constexpr std::size_t kNodesSearched = 4;
+
+Speeds speeds_of(const ChannelGraph& graph) {
+  return {.channels = graph.channels,
+          .intra = graph.intra_GBps,
+          .inter = graph.inter_GBps,
+          .latency_us = graph.latency_inter_us,
+          .nvlink = graph.type_intra <= PathType::kNvb,
+          .degraded = graph.pattern == Pattern::kTree};
+}
+
+/// One host of every kind, repeated up to as many as the search tells apart.
+std::vector<std::vector<std::uint32_t>> representatives(
+    const std::vector<std::vector<std::uint32_t>>& nodes) {
+  std::vector<std::vector<std::uint32_t>> kinds;
+  for (std::vector<std::uint32_t> node : nodes) {
+    std::sort(node.begin(), node.end());
+    if (std::find(kinds.begin(), kinds.end(), node) == kinds.end()) {
+      kinds.push_back(std::move(node));
+    }
+  }
+  while (kinds.size() < std::min(nodes.size(), kNodesSearched)) {
+    kinds.push_back(kinds.front());
+  }
+  return kinds;
+}
+
+ChannelSettings channel_settings(const Settings& settings) {
+  ChannelSettings out;
+  out.version = nccl_version(2, settings.version.minor, settings.version.patch);
+  out.min_channels = settings.fewest_channels;
+  out.max_channels = settings.most_channels;
+  out.cross_nic = settings.cross_nic;
+  out.nvls = settings.nvls.value_or(true);
+  out.pxn = settings.pxn;
+  return out;
+}
+
+}  // namespace
 
 Communicator communicator_of(const topology::Cluster& cluster,
                              const Settings& settings,
@@ -14,29 +58,25 @@ Communicator communicator_of(const topology::Cluster& cluster,
     made.ranks += static_cast<std::uint32_t>(node.size());
   }
   made.nodes = static_cast<std::uint32_t>(nodes.size());
-  if (host.accelerator.compute_capability > 0) {
-    made.compute_capability = host.accelerator.compute_capability;
-  }
   made.cpu = host.cpu;
-  made.nvlink = host.nvlink_bandwidth > Bandwidth();
   made.nvswitch = host.nvswitches > 0;
-  made.multicast = made.nvswitch && host.collective.efficiency_nvls > 0;
-  made.sharp = settings.collnet.value_or(cluster.sharp.has_value());
-  const std::uint32_t per_node = static_cast<std::uint32_t>(nodes[0].size());
-  const bool a100 = made.compute_capability < 90;
-  const bool b200 = made.compute_capability >= 100;
-  if (made.nodes == 1) {
-    made.ring = made.tree = a100 ? Speeds{12, 20, 20} : b200 ? Speeds{16, 45, 45} : Speeds{12, 30, 30};
-    made.nvls = {per_node, b200 ? 90.0 : 50.0, 0};
-  } else {
-    const double nic = a100 ? 24 : 48;
-    made.ring = {std::max(1U, per_node * host.nics / host.gpus), nic, nic};
-    made.tree = made.ring;
-    made.tree.intra = std::min(2 * nic, a100 ? 24.0 : 60.0);
-    made.nvls = {made.ring.channels, b200 ? 90.0 : 50.0, nic};
-  }
-  made.nvls_heads = made.nvls.channels;
-  made.connected_channels = 2 * made.ring.channels;
+  made.sharp = settings.collnet.value_or(cluster.sharp.has_value()) && cluster.sharp.has_value();
+
+  NodeShape shape = shape_of(cluster);
+  shape.multicast = made.nvswitch && host.collective.efficiency_nvls > 0;
+  ChannelSettings wanted = channel_settings(settings);
+  wanted.collnet = made.sharp;
+  const ChannelPlan plan = search_channels(shape, representatives(nodes), wanted);
+  made.compute_capability = shape.generation;
+  made.multicast = shape.multicast;
+  made.identical_channels = plan.ring.same_channels;
+  made.connected_channels = plan.collective_channels;
+  made.nvls_channels = plan.nvls_channels;
+  made.ring = speeds_of(plan.ring);
+  made.tree = speeds_of(plan.tree);
+  made.nvls = speeds_of(plan.nvls);
+  made.collnet_chain = speeds_of(plan.collnet_chain);
+  made.collnet_direct = speeds_of(plan.collnet_direct);
   return made;
 }
 

@@ -309,7 +309,7 @@ double ring_latency_us(std::size_t protocol,
     if (communicator.identical_channels) {
       return hop;
     }
-    const Medium medium = communicator.nodes > 1 ? kNet : communicator.nvlink ? kNvlink : kPci;
+    const Medium medium = communicator.nodes > 1 ? kNet : communicator.ring.nvlink ? kNvlink : kPci;
     return steps *
            (protocol == 2 ? hop_latency_us(Family::kTree, medium, communicator, settings.version)[2] : hop);
   }
@@ -329,11 +329,14 @@ double latency_us(Family family,
                   const Settings& settings) {
   const Version version = settings.version;
   const double per_node = static_cast<double>(communicator.ranks) / communicator.nodes;
-  const Medium inside = communicator.nvlink ? kNvlink : kPci;
+  const Speeds& speeds = speeds_of(family, communicator);
+  const Medium inside = speeds.nvlink ? kNvlink : kPci;
   const double base = base_latency(family, version)[protocol];
   const double intra = hop_latency_us(family, inside, communicator, version)[protocol];
+  // Simple flushes what the NIC has written: its latency counts twice.
   const double inter =
-      hop_latency_us(per_node <= 1 ? Family::kTree : family, kNet, communicator, version)[protocol];
+      hop_latency_us(per_node <= 1 ? Family::kTree : family, kNet, communicator, version)[protocol] +
+      speeds.latency_us * (protocol == 2 ? 2 : 1);
   const double log_nodes = std::bit_width(communicator.nodes) - 1;
   switch (family) {
     case Family::kRing: return base + ring_latency_us(protocol, kind, communicator, settings, intra, inter);
@@ -390,12 +393,12 @@ std::string refuse_family(Family family,
                           const Communicator& communicator,
                           const Settings& settings) {
   const Settings::Allowed& allowed = settings.of(kind);
+  if (!allowed.families[index_of(family)]) {
+    return "NCCL_ALGO";
+  }
   if (!kind_has(family, kind, settings.version)) {
     return fmt::format("NCCL {} has none for {}", text_of(settings.version),
                        stepcast::collective::name_of(kind));
-  }
-  if (!allowed.families[index_of(family)]) {
-    return "NCCL_ALGO";
   }
   const double per_node = static_cast<double>(communicator.ranks) / communicator.nodes;
   switch (family) {
@@ -444,7 +447,7 @@ std::string refuse_protocol(Family family,
     if (communicator.compute_capability < 70) {
       return "LL128 needs compute capability 7.0";
     }
-    if (!communicator.nvlink && communicator.ranks > communicator.nodes) {
+    if (!communicator.ring.nvlink && communicator.ranks > communicator.nodes) {
       return "LL128 needs NVLink between the members of a host";
     }
   }
@@ -522,7 +525,7 @@ std::uint32_t active_channels(Family family,
                               Bytes bytes,
                               const Communicator& communicator) {
   if (is_nvls(family)) {
-    return communicator.nvls_heads;
+    return communicator.nvls_channels;
   }
   const bool ring_like = family == Family::kRing || family == Family::kTree || family == Family::kPat;
   const double ring_bandwidth = communicator.ring.channels * communicator.ring.intra;

@@ -18,6 +18,8 @@ struct Speeds {
   std::uint32_t channels = 0;  ///< 0 = the pattern cannot be made
   double intra = 0;            ///< GB/s of a channel inside hosts
   double inter = 0;            ///< ... and between hosts
+  double latency_us = 0;       ///< of the NIC
+  bool nvlink = true;          ///< members of a host reach each other by NVLink, else by PCIe
   bool degraded = false;       ///< trees: a chain's middle does not stand at the NIC (pattern TREE)
 };
 
@@ -33,7 +35,7 @@ struct Communicator {
   bool sharp = false;                    ///< the switches between hosts add and copy
   bool identical_channels = false;       ///< all rings run the same way (broadcast, reduce)
   std::uint32_t connected_channels = 1;  ///< of rings, after doubling
-  std::uint32_t nvls_heads = 0;
+  std::uint32_t nvls_channels = 0;
   Speeds ring;
   Speeds tree;
   Speeds collnet_chain;

@@ -67,20 +67,23 @@ TEST_CASE("hops split over NVSwitches load their trunks once", "[collective][low
   CHECK(lowered.idle_time.ps() == Approx(65'000'000).margin(2));
 }
 
-TEST_CASE("without a hint the protocol with the least idle time is taken", "[collective][lowering]") {
+TEST_CASE("an algorithm that NCCL does not have takes the protocol with the least idle time",
+          "[collective][lowering]") {
   const topology::Cluster cluster = one_leaf(round_host(8), 1);
   const routing::Router router(cluster, "balanced");
   const Lowering lowering(router);
   const auto group = first_gpus(4);
-  // Six hops and w = 1.5 S / 80 GB/s: LL 5 + 6 + 2 w, LL128 5 + 12 + 1.25 w, Simple 5 + 60 + w us.
-  // LL below w = 8 us (427 kB), LL128 below w = 192 us (10.24 MB), then Simple.
+  // Four rounds and w = 1.5 S / 80 GB/s: LL 5 + 4 + 2 w, LL128 5 + 8 + 1.25 w, Simple 5 + 40 + w us.
+  // LL below w = 16/3 us (284 kB), LL128 below w = 128 us (6.83 MB), then Simple.
   const auto protocol = [&](Bytes bytes) {
-    return lowering.lower(request_of(Kind::kAllReduce, bytes), group, Form::kCoupled).protocol;
+    Request request = request_of(Kind::kAllReduce, bytes);
+    request.algorithm = "halving_doubling";
+    return lowering.lower(request, group, Form::kCoupled).protocol;
   };
-  CHECK(protocol(Bytes(400'000)) == Protocol::kLl);
-  CHECK(protocol(Bytes(450'000)) == Protocol::kLl128);
-  CHECK(protocol(Bytes(10'000'000)) == Protocol::kLl128);
-  CHECK(protocol(Bytes(10'500'000)) == Protocol::kSimple);
+  CHECK(protocol(Bytes(280'000)) == Protocol::kLl);
+  CHECK(protocol(Bytes(290'000)) == Protocol::kLl128);
+  CHECK(protocol(Bytes(6'800'000)) == Protocol::kLl128);
+  CHECK(protocol(Bytes(6'900'000)) == Protocol::kSimple);
 }
 
 TEST_CASE("a ring over two hosts keeps every channel on its rail", "[collective][lowering]") {
@@ -91,7 +94,7 @@ TEST_CASE("a ring over two hosts keeps every channel on its rail", "[collective]
   const Lowered lowered =
       lowering.lower(request_of(Kind::kAllReduce, 16_MiB, Protocol::kSimple), group, Form::kCoupled);
   const CoupledActivity& coupled = lowered.coupled;
-  CHECK(lowered.channels == 8);
+  CHECK(lowered.channels == 16);  // NCCL doubles the ring of every NIC
   // 2 * 15 / 16 of 16,777,216 B over 8 rings: 3,932,160 B a hop.
   CHECK(coupled.work == 3'932'160);
   for (int host = 0; host < 2; ++host) {
@@ -124,7 +127,7 @@ TEST_CASE("one member on each host needs no second NIC", "[collective][lowering]
   const Lowered lowered =
       lowering.lower(request_of(Kind::kAllGather, Bytes(3'000'000)), group, Form::kCoupled);
   const CoupledActivity& coupled = lowered.coupled;
-  CHECK(lowered.channels == 1);
+  CHECK(lowered.channels == 2);  // the ring of one NIC, doubled
   for (int host = 0; host < 3; ++host) {
     for (int i = 0; i < 4; ++i) {
       const std::string nic = fmt::format("h{}.nic{}", host, i);
@@ -147,7 +150,7 @@ TEST_CASE("hosts with unequal numbers of members form one ring, host by host", "
   const auto load = [&](const std::string& from, const std::string& to) {
     return load_between(router, coupled.demands, coupled.divisor, from, to);
   };
-  CHECK(lowered.channels == 1);
+  CHECK(lowered.channels == 2);
   CHECK(coupled.work == 3'000'000);  // 3/4 of the input
   CHECK(load("h0.gpu0", "h0.nvs0") == 1);
   CHECK(load("h0.gpu1", "h0.nvs0") == 1);

@@ -202,7 +202,8 @@ TEST_CASE("without latencies steps and coupled activity take the same time", "[c
     for (const std::uint32_t members : {2U, 3U, 4U, 8U}) {
       CAPTURE(algorithm.name, members);
       const auto group = first_gpus(members);
-      const Request request = simple_request(algorithm.kind, Bytes(4'800'000));
+      Request request = simple_request(algorithm.kind, Bytes(4'800'000));
+      request.algorithm = algorithm.name;
       const Lowered coupled = lowering.lower(request, group, Form::kCoupled);
       const Lowered steps = lowering.lower(request, group, Form::kSteps);
       const Duration expected = play(router, coupled.coupled);
