@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@ using trace::LoggedCounts;
 using trace::LoggedHost;
 using trace::NcclLog;
 
+constexpr std::size_t kMostGpusPerHost = 256;  // more are no host, but a broken log
 constexpr std::uint32_t kOldestScored = nccl_version(2, 18, 0);
 
 // Variables that set the channels or the graph whatever the hardware.
@@ -146,7 +148,7 @@ class ShapeReader {
     assume(fmt::format("{} NVLinks between every two GPUs", links));
   }
 
-  /// A NIC sits beside the GPU that sends for others there; where no line shows it, in turn beside each GPU.
+  /// A NIC sits beside the GPU that sends there; where no line shows it, in turn beside each GPU.
   void place_nics(const Usual& usual_of) {
     const auto gpus = static_cast<std::uint32_t>(shape_.gpus.size());
     const auto nics = static_cast<std::uint32_t>(host_.nics.size());
@@ -177,10 +179,10 @@ class ShapeReader {
       return;
     }
     if (shown < nics) {
-      assume("NIC i beside GPU i");
+      result_.assumed_nics.emplace_back("NIC i beside GPU i");
     }
     if (without_speed > 0) {
-      assume(fmt::format("NICs of {:g} Gb/s", usual_of.nic_GBps * 8));
+      result_.assumed_nics.push_back(fmt::format("NICs of {:g} Gb/s", usual_of.nic_GBps * 8));
     }
   }
 
@@ -219,10 +221,13 @@ std::uint32_t count_matching(const LoggedCommunicator& logged,
   return matching;
 }
 
+/// Plans found before, by first host and members.
+using Plans = std::map<std::pair<std::uint32_t, std::vector<std::vector<std::uint32_t>>>, ChannelPlan>;
+
 class Scorer {
  public:
-  Scorer(const NcclLog& log, const LoggedCommunicator& communicator)
-      : log_(log), communicator_(communicator) {}
+  Scorer(const NcclLog& log, const LoggedCommunicator& communicator, Plans& plans)
+      : log_(log), communicator_(communicator), plans_(plans) {}
 
   ChannelScore score() {
     score_.version = (log_.rccl ? "RCCL " : "") + (log_.version.empty() ? std::string("?") : log_.version);
@@ -244,8 +249,7 @@ class Scorer {
  private:
   void group_by_host() {
     if (communicator_.members.size() != communicator_.ranks) {
-      score_.reason =
-          fmt::format("{} of {} ranks have lines", communicator_.members.size(), communicator_.ranks);
+      refuse(fmt::format("{} of {} ranks have lines", communicator_.members.size(), communicator_.ranks));
       return;
     }
     // Nodes in the order of their first rank, GPUs in that of their bus numbers.
@@ -328,7 +332,15 @@ class Scorer {
       refuse(logged.nics_missing);
       return;
     }
-    const ChannelPlan plan = collective::nccl::search_channels(*logged.shape, nodes_, settings_of_log(log_));
+    if (logged.shape->gpus.size() > kMostGpusPerHost) {
+      refuse(fmt::format("more than {} GPUs on a host", kMostGpusPerHost));
+      return;
+    }
+    auto [at, is_new] = plans_.try_emplace({hosts_[0], nodes_});
+    if (is_new) {
+      at->second = collective::nccl::search_channels(*logged.shape, nodes_, settings_of_log(log_));
+    }
+    const ChannelPlan& plan = at->second;
     score_.predicted = LoggedCounts{.collective = plan.collective_channels,
                                     .nvls = plan.nvls_channels,
                                     .p2p = plan.p2p_channels,
@@ -344,6 +356,7 @@ class Scorer {
 
   const NcclLog& log_;
   const LoggedCommunicator& communicator_;
+  Plans& plans_;
   ChannelScore score_;
   std::vector<std::uint32_t> hosts_;               // by node
   std::vector<std::vector<std::uint32_t>> nodes_;  // by node: GPUs
@@ -391,8 +404,9 @@ ChannelValidation validate_channels(const NcclLog& log, const std::string& file)
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t, Counts, Counts,
                          std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>>;
   std::map<Key, std::size_t> rows;
+  Plans plans;
   for (const LoggedCommunicator& communicator : log.communicators) {
-    ChannelScore score = Scorer(log, communicator).score();
+    ChannelScore score = Scorer(log, communicator, plans).score();
     const auto [at, is_new] = rows.try_emplace(
         Key{score.ranks, score.nodes, score.reason, score.logged_channels, key_of(score.logged),
             key_of(score.predicted), score.rings_matched, communicator.rings},
@@ -407,14 +421,20 @@ ChannelValidation validate_channels(const NcclLog& log, const std::string& file)
     validation.scored += row.scored ? row.communicators : 0;
     validation.matched += row.matched ? row.communicators : 0;
   }
-  if (validation.scored > 0) {
-    for (std::uint32_t host = 0; host < log.hosts.size(); ++host) {
-      for (std::string& text : shape_of_host(log, host).assumed) {
-        if (std::find(validation.assumed.begin(), validation.assumed.end(), text) ==
-            validation.assumed.end()) {
-          validation.assumed.push_back(std::move(text));
-        }
+  const auto several_nodes = [](const ChannelScore& row) { return row.scored && row.nodes > 1; };
+  const bool nics_matter = std::any_of(validation.rows.begin(), validation.rows.end(), several_nodes);
+  const auto note = [&](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      if (std::find(validation.assumed.begin(), validation.assumed.end(), text) == validation.assumed.end()) {
+        validation.assumed.push_back(text);
       }
+    }
+  };
+  for (std::uint32_t host = 0; host < log.hosts.size() && validation.scored > 0; ++host) {
+    const LoggedShape shape = shape_of_host(log, host);
+    note(shape.assumed);
+    if (nics_matter) {
+      note(shape.assumed_nics);
     }
   }
   return validation;

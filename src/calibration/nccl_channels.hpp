@@ -42,7 +42,8 @@ struct LoggedShape {
   std::optional<collective::nccl::NodeShape> shape;
   std::string missing;       ///< "the log names no GPU" when there is no shape
   std::string nics_missing;  ///< why groups over several nodes cannot be predicted; empty when they can
-  std::vector<std::string> assumed;  ///< what was taken from the generation
+  std::vector<std::string> assumed;       ///< what was taken from the generation
+  std::vector<std::string> assumed_nics;  ///< the same of NICs: matters to groups over several nodes
 };
 [[nodiscard]] LoggedShape shape_of_host(const trace::NcclLog& log, std::uint32_t host);
 

@@ -125,13 +125,21 @@ class LogReader {
   using Thread = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;  // host, process, thread
   static constexpr std::size_t kNone = ~std::size_t{0};
 
+  /// A rank that sends to a NIC, itself or over the GPU of another.
+  struct Edge {
+    std::uint32_t rank = 0;
+    std::uint32_t nic = 0;
+    std::uint32_t sender = 0;
+    bool relayed = false;
+  };
+
   /// One thread that sets up communicators one after the other.
   struct Setup {
     std::size_t communicator = kNone;
     std::uint32_t ring_channels = 0;  // seen before the communicator is known (logs without commId)
     std::map<std::uint32_t, std::vector<std::uint32_t>> rings;
     std::optional<LoggedCounts> counts;
-    std::map<std::uint32_t, std::uint32_t> nic_ranks;  // NIC -> rank that sends for others there
+    std::vector<Edge> edges;
   };
 
   void read_line(std::string_view line) {
@@ -259,15 +267,37 @@ class LogReader {
     setup.rings[channel] = std::move(ring);
   }
 
+  /// "13[5] -> 4[4] [send] via NET/IB/4(12)/GDRDMA": rank 13 sends over the GPU of rank 12, which sits beside
+  /// NIC 4; without a number in brackets it sends itself, and GDRDMA says that it is near.
   void read_edge(const Thread& thread, Cursor cursor) {
+    std::uint32_t rank = 0;
     std::uint32_t nic = 0;
-    std::uint32_t relay = 0;
-    if (!cursor.find("[send] via NET/") || !cursor.find("/") || !cursor.number(nic) || !cursor.take("(") ||
-        !cursor.number(relay) || !cursor.take(")")) {
+    if (!cursor.number(rank) || !cursor.find("[send] via NET/") || !cursor.find("/") || !cursor.number(nic) ||
+        nic >= kMostNics) {
       return;
     }
-    if (nic < kMostNics) {
-      setups_[thread].nic_ranks.emplace(nic, relay);
+    Edge edge{.rank = rank, .nic = nic, .sender = rank, .relayed = false};
+    if (cursor.take("(")) {
+      edge.relayed = true;
+      if (!cursor.number(edge.sender) || !cursor.take(")")) {
+        return;
+      }
+    } else if (!cursor.take("/GDRDMA")) {
+      return;
+    }
+    const Setup& setup = setups_[thread];
+    if (setup.communicator != kNone || setup.ring_channels > 0) {
+      setups_[thread].edges.push_back(edge);
+      return;
+    }
+    // Connected after the set-up: of the latest communicator in which this process has the rank.
+    const std::vector<std::pair<std::size_t, std::uint32_t>>& own =
+        ranks_of_process_[{std::get<0>(thread), std::get<1>(thread)}];
+    for (auto at = own.rbegin(); at != own.rend(); ++at) {
+      if (at->second == rank && edge.sender < log_.communicators[at->first].ranks) {
+        edges_.emplace_back(at->first, edge);
+        return;
+      }
     }
   }
 
@@ -323,6 +353,7 @@ class LogReader {
     add_gpu(member, device);
     if (!start) {
       keep(setup, rank, found);
+      ranks_of_process_[{std::get<0>(thread), std::get<1>(thread)}].emplace_back(setup.communicator, rank);
       setup = {};
     }
   }
@@ -363,8 +394,9 @@ class LogReader {
     if (setup.counts && (rank == 0 || !found.counts)) {
       found.counts = setup.counts;
     }
-    for (const auto& [nic, relay] : setup.nic_ranks) {
-      relays_.push_back({static_cast<std::size_t>(&found - log_.communicators.data()), nic, relay});
+    const auto index = static_cast<std::size_t>(&found - log_.communicators.data());
+    for (const Edge& edge : setup.edges) {
+      edges_.emplace_back(index, edge);
     }
   }
 
@@ -462,10 +494,13 @@ class LogReader {
         nics[at.second].GBps = speed;
       }
     }
-    for (const auto& [communicator, nic, relay] : relays_) {
-      const auto& members = log_.communicators[communicator].members;
-      if (const auto at = members.find(relay); at != members.end()) {
-        log_.hosts[at->second.host].nic_gpus.emplace(nic, at->second.bus);
+    for (const bool relayed : {true, false}) {  // relays say more: they come first
+      for (const auto& [communicator, edge] : edges_) {
+        const auto& members = log_.communicators[communicator].members;
+        const auto at = members.find(edge.sender);
+        if (edge.relayed == relayed && at != members.end()) {
+          log_.hosts[at->second.host].nic_gpus.emplace(edge.nic, at->second.bus);
+        }
       }
     }
     for (LoggedCommunicator& communicator : log_.communicators) {
@@ -482,12 +517,6 @@ class LogReader {
     return std::move(log_);
   }
 
-  struct Relay {
-    std::size_t communicator;
-    std::uint32_t nic;
-    std::uint32_t rank;
-  };
-
   std::string name_;
   NcclLog log_;
   std::map<std::string, std::uint32_t> host_index_;
@@ -497,7 +526,9 @@ class LogReader {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> affinity_;  // host, device
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> nic_speeds_;     // host, NIC: GB/s
   std::map<std::string, std::size_t> gpu_names_;
-  std::vector<Relay> relays_;
+  std::vector<std::pair<std::size_t, Edge>> edges_;  // communicator, edge
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::pair<std::size_t, std::uint32_t>>>
+      ranks_of_process_;  // host, process: communicators in order, with the rank there
 };
 
 }  // namespace

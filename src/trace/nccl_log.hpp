@@ -24,11 +24,10 @@ struct LoggedNic {
 
 struct LoggedHost {
   std::string name;
-  std::vector<LoggedGpu> gpus;  ///< by bus number
-  std::vector<LoggedNic> nics;  ///< in NCCL's order; empty when not printed
-  std::map<std::uint32_t, std::uint64_t>
-      nic_gpus;                   ///< NIC -> bus number of the GPU that sends for others there
-  std::optional<bool> multicast;  ///< NVLS support, when printed
+  std::vector<LoggedGpu> gpus;                      ///< by bus number
+  std::vector<LoggedNic> nics;                      ///< in NCCL's order; empty when not printed
+  std::map<std::uint32_t, std::uint64_t> nic_gpus;  ///< NIC -> bus number of the GPU beside it, by edges
+  std::optional<bool> multicast;                    ///< NVLS support, when printed
 };
 
 /// Channel counts of the line "24 coll channels, ...".

@@ -91,6 +91,23 @@ TEST_CASE("NICs, their speed and place, processors and variables are read") {
   CHECK(log.variables.at("NCCL_CROSS_NIC") == "1");
 }
 
+// From 2.24 edges are connected after the set-up, by another thread of the process.
+TEST_CASE("edges after the set-up place NICs too") {
+  const NcclLog log =
+      read_nccl_log(kStart + kComplete +
+                        "n0:7:99 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/3/GDRDMA\n"
+                        "n0:7:99 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/3(1)/GDRDMA\n"
+                        "n0:7:99 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/4/GDRDMA\n"
+                        "n0:7:99 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/5\n"
+                        "n0:7:99 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[1] [send] via NET/IB/6(0)/GDRDMA\n",
+                    "log");
+  const LoggedHost& host = log.hosts.at(0);
+  CHECK(host.nic_gpus.at(3) == 0x1b000);  // who sends for others counts first
+  CHECK(host.nic_gpus.at(4) == 0x1a000);
+  CHECK_FALSE(host.nic_gpus.contains(5));  // not near
+  CHECK_FALSE(host.nic_gpus.contains(6));  // this process is not rank 1
+}
+
 TEST_CASE("junk, interleaved and broken lines are passed over") {
   const NcclLog log =
       read_nccl_log("epoch 3\n\n" + kStart +
