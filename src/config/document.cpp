@@ -1,8 +1,4 @@
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +6,7 @@
 #include "base/error.hpp"
 #include "config/document_state.hpp"
 #include "config/quote.hpp"
+#include "config/text_file.hpp"
 
 namespace stepcast::config {
 namespace {
@@ -221,10 +218,6 @@ void write(const Value& value, std::size_t indent, std::string& out) {
   }
 }
 
-[[noreturn]] void refuse_file(const std::string& name, std::string_view reason) {
-  throw InputError(fmt::format("{}: cannot be read ({}); check the path", name, reason));
-}
-
 }  // namespace
 
 Document::Document() : state_(std::make_unique<State>()) {}
@@ -252,27 +245,7 @@ Document Document::load(const std::string& path, Diagnostics& diagnostics, std::
   if (name.empty()) {
     name = path;
   }
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) {
-    refuse_file(name, "no such file");
-  }
-  if (std::filesystem::is_directory(status)) {
-    refuse_file(name, "it is a folder");
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    refuse_file(name, std::generic_category().message(errno));
-  }
-  std::string text;
-  std::string block(std::size_t{1} << 16, '\0');
-  while (file && text.size() <= kLargestText) {  // one byte too many is enough to refuse it
-    file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) {
-    refuse_file(name, "reading failed");
-  }
+  const std::string text = read_text_file(path, name, kLargestText);
   return parse(text, std::move(name), diagnostics);
 }
 
