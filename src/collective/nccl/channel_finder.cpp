@@ -9,6 +9,11 @@
 namespace stepcast::collective::nccl {
 namespace {
 
+// Only ways that exist between GPUs and NICs are tried. The second GPU of a balanced tree hears from the NIC
+// over the processor, though it sends over PXN, so Ampere found no tree until all ways were tried for it
+// again (github.com/NVIDIA/nccl/issues/1876).
+constexpr std::uint32_t kOnlyWaysThatExist = nccl_version(2, 25, 0);
+constexpr std::uint32_t kOldGpusAnyWay = nccl_version(2, 29, 0);
 constexpr std::uint32_t kSplitBeforeRaise = nccl_version(2, 20, 0);
 
 // A channel faster than this is split in two, each of half the speed.
@@ -95,12 +100,11 @@ class PathSearch {
 
  private:
   void find_type_range() {
-    const bool looks = settings_.version >= kNeighboursFirst;
     least_intra_ = routes_.gpus == 1 ? PathType::kLoc : PathType::kNvl;
     most_intra_ = PathType::kSys;
     least_inter_ = PathType::kPix;
     most_inter_ = PathType::kSys;
-    if (!looks) {
+    if (settings_.version < kOnlyWaysThatExist) {
       return;
     }
     if (routes_.gpus > 1) {
@@ -124,9 +128,8 @@ class PathSearch {
           most_inter_ = std::max(most_inter_, route.type);
         }
       }
-      if (shape_.generation < 90) {
-        most_inter_ =
-            PathType::kSys;  // the second GPU of a balanced tree may hear from the NIC over processors
+      if (shape_.generation < 90 && settings_.version >= kOldGpusAnyWay) {
+        most_inter_ = PathType::kSys;
       }
     }
   }

@@ -119,6 +119,29 @@ TEST_CASE("four H100 without switches use every ring once") {
   CHECK(two.collective_channels == 16);
 }
 
+// Every A100 with a NIC of its own on its switch: the second GPU of a balanced tree sends over PXN and hears
+// from the NIC over the processor. From 2.25 that way is not tried, there is no tree, and the one channel of
+// the fallback is all that rings have too; github.com/NVIDIA/nccl/issues/1876 shows the line of a log. Mended
+// in 2.29.
+TEST_CASE("Ampere loses its trees from 2.25 to 2.28 where each GPU has a switch of its own") {
+  const NodeShape node = server(80, 8, 12, true, 25, 24);
+  const auto plan = [&](std::uint32_t version) {
+    return search_channels(node, everyone(node, 2), {.version = version});
+  };
+  CHECK(plan(nccl_version(2, 23, 4)).collective_channels == 16);  // 8 NICs, 8 rings of 24, doubled
+  CHECK(plan(nccl_version(2, 27, 3)).tree.intra_GBps == 0.1);
+  CHECK(plan(nccl_version(2, 27, 3)).collective_channels == 2);
+  CHECK(plan(nccl_version(2, 30, 7)).collective_channels == 16);
+  // Two GPUs and two NICs a switch, as in a DGX: no processor in between, no loss.
+  NodeShape pairs = node;
+  for (std::uint32_t g = 0; g < 8; ++g) {
+    pairs.gpus[g].place.leaf = pairs.gpus[g].place.root = g / 2;
+    pairs.nics[g].place = pairs.gpus[g].place;
+  }
+  CHECK(search_channels(pairs, everyone(pairs, 2), {.version = nccl_version(2, 27, 3)}).collective_channels ==
+        16);
+}
+
 TEST_CASE("variables bound the channels") {
   const NodeShape node = server(90, 8, 18, true, 50, 48);
   const auto channels = [&](ChannelSettings settings) {
