@@ -127,6 +127,7 @@ class Layout;
 
 /// Turns collectives into demands on the resources of one router. Results depend only on the
 /// arguments; costs come from the host kind's CollectiveConstants (form in README.md of this folder).
+/// The layouts of the last group are kept for the next call, so several threads need one each.
 class Lowering {
  public:
   /// Throws InputError for what the cluster says of NCCL.
@@ -185,6 +186,8 @@ class Lowering {
                                      const Request& request,
                                      const Layout& layout) const;
 
+  /// Layouts of a group: those of the last call, or fresh ones.
+  [[nodiscard]] Layouts& layouts_of(std::span<const GpuId> group) const;
   struct Decision;
   [[nodiscard]] Decision decide(const Request& request,
                                 const std::vector<const Algorithm*>& possible,
@@ -195,6 +198,7 @@ class Lowering {
   const routing::Router& router_;
   std::shared_ptr<const nccl::Chooser> chooser_;
   std::vector<std::uint32_t> local_;  // by GPU
+  mutable std::shared_ptr<Layouts> last_;
 };
 
 }  // namespace stepcast::collective

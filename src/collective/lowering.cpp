@@ -332,13 +332,15 @@ struct Lowering::Layouts {
     std::unique_ptr<Layout> layout;
   };
   const routing::Router& router;
-  std::span<const GpuId> group;
+  std::vector<GpuId> group;
   std::shared_ptr<const Places> places;
   std::shared_ptr<const nccl::GroupCosts> costs;  // of several members
   std::vector<Known> kept;
 
   Layouts(const Lowering& lowering, std::span<const GpuId> of)
-      : router(lowering.router_), group(of), places(std::make_shared<const Places>(places_of(router, of))) {
+      : router(lowering.router_),
+        group(of.begin(), of.end()),
+        places(std::make_shared<const Places>(places_of(router, of))) {
     if (of.size() > 1) {
       costs = lowering.chooser_->costs(*places, lowering.local_of(of));
     }
@@ -378,15 +380,22 @@ std::vector<std::uint32_t> Lowering::local_of(std::span<const GpuId> group) cons
   return local;
 }
 
+Lowering::Layouts& Lowering::layouts_of(std::span<const GpuId> group) const {
+  if (last_ == nullptr || !std::equal(group.begin(), group.end(), last_->group.begin(), last_->group.end())) {
+    last_.reset();
+    last_ = std::make_shared<Layouts>(*this, group);
+  }
+  return *last_;
+}
+
 Lowered Lowering::lower(const Request& request, std::span<const GpuId> group, Form form) const {
-  Layouts layouts(*this, group);
-  return lower_on(request, group, form, layouts);
+  return lower_on(request, group, form, layouts_of(group));
 }
 
 std::vector<Lowered> Lowering::lower(std::span<const Request> requests,
                                      std::span<const GpuId> group,
                                      Form form) const {
-  Layouts layouts(*this, group);
+  Layouts& layouts = layouts_of(group);
   std::vector<Lowered> lowered;
   lowered.reserve(requests.size());
   for (const Request& request : requests) {

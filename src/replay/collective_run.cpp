@@ -208,6 +208,7 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
   run.form = options.form;
   run.fold = options.fold;
   run.record_timeline = true;
+  run.lowering = &lowering;
   if (others.empty() && options.form == collective::Form::kCoupled) {
     const program::Programs programs = sequence_of(calls, static_cast<std::uint32_t>(group.size()));
     const std::vector<Duration> sequence =

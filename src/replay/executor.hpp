@@ -104,6 +104,7 @@ struct ExecutorOptions {
   std::uint64_t max_intervals = 20'000'000;  ///< refuse to record more (memory), with the number
   std::uint64_t memory_limit = 0;   ///< bytes that the run may take; refused before when more; 0 = any
   RunObserver* observer = nullptr;  ///< may be null
+  const collective::Lowering* lowering = nullptr;  ///< of the router, with what it knows; null = a new one
 };
 
 /// Everything reported is derived from this.

@@ -32,7 +32,11 @@ Simulation::Simulation(const program::Programs& programs,
   }
   {
     phase("routes and prices");
-    const Sites sites = resolve_sites(programs, placement, router, compiled_, options.form);
+    const Sites sites =
+        options.lowering == nullptr
+            ? resolve_sites(programs, placement, collective::Lowering(router), router, compiled_,
+                            options.form)
+            : resolve_sites(programs, placement, *options.lowering, router, compiled_, options.form);
     phase("folding");
     partition_ = options.fold == Fold::kAuto ? fold(sites) : identity_partition(sites);
     check_memory();

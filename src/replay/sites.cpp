@@ -75,6 +75,7 @@ class Resolver {
  public:
   Resolver(const program::Programs& programs,
            const Placement& placement,
+           const collective::Lowering& lowering,
            const routing::Router& router,
            const std::vector<CompiledProgram>& compiled,
            collective::Form form)
@@ -83,7 +84,7 @@ class Resolver {
         router_(router),
         compiled_(compiled),
         form_(form),
-        lowering_(router) {}
+        lowering_(lowering) {}
 
   Sites run() {
     out_.ranks = programs_.ranks;
@@ -667,7 +668,7 @@ class Resolver {
   const routing::Router& router_;
   const std::vector<CompiledProgram>& compiled_;
   collective::Form form_;
-  collective::Lowering lowering_;
+  const collective::Lowering& lowering_;
   Sites out_;
   struct KnownPath {
     GpuId from;
@@ -724,10 +725,11 @@ Sites::Way Sites::way(const program::Programs& programs, std::uint32_t rank, std
 
 Sites resolve_sites(const program::Programs& programs,
                     const Placement& placement,
+                    const collective::Lowering& lowering,
                     const routing::Router& router,
                     const std::vector<CompiledProgram>& compiled,
                     collective::Form form) {
-  return Resolver(programs, placement, router, compiled, form).run();
+  return Resolver(programs, placement, lowering, router, compiled, form).run();
 }
 
 }  // namespace stepcast::replay

@@ -130,10 +130,12 @@ struct Sites {
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> groups_of_rank;  ///< group, member index
 };
 
-/// Finds and prices every site. `fixed_ps` of operations come from the compiled programs. Throws
-/// InputError and UnsupportedError as the lowering of collectives does, and for storage that does not exist.
+/// Finds and prices every site, by a lowering on the router. `fixed_ps` of operations come from the compiled
+/// programs. Throws InputError and UnsupportedError as the lowering of collectives does, and for storage that
+/// does not exist.
 [[nodiscard]] Sites resolve_sites(const program::Programs& programs,
                                   const Placement& placement,
+                                  const collective::Lowering& lowering,
                                   const routing::Router& router,
                                   const std::vector<CompiledProgram>& compiled,
                                   collective::Form form);

@@ -432,8 +432,55 @@ std::uint32_t RouteGraph::shortest(std::uint32_t node_class, const Target& targe
   return best;
 }
 
+bool RouteGraph::joined(std::uint32_t from, std::uint32_t to) const {
+  const auto begin = trunks_.begin() + first_trunk_[from];
+  const auto end = trunks_.begin() + first_trunk_[from + 1];
+  return std::any_of(begin, end, [to](const Trunk& trunk) { return trunk.to == to; });
+}
+
 std::optional<Path> RouteGraph::spread(NodeId from, NodeId to, Reach reach) const {
-  const Target goal = target(class_of_[to.index()], scope_of(from, to, reach));
+  const std::uint32_t start = class_of_[from.index()];
+  const std::uint32_t destination = class_of_[to.index()];
+  const std::uint32_t scope = scope_of(from, to, reach);
+  if (scope == network_scope_ && classes_[start].scope == kNoScope && !joined(start, destination)) {
+    const std::span<const Arc> first = forward_[1].of(start);
+    if (first.size() == 1 && network_root(destination) != destination) {
+      return between_ends(first.front(), backward_[1].of(destination).front());
+    }
+  }
+  return search(start, target(destination, scope));
+}
+
+std::optional<Path> RouteGraph::between_ends(const Arc& first, const Arc& last) const {
+  Path path;
+  const Path* middle = nullptr;
+  if (first.other != last.other) {
+    constexpr std::size_t kMostKept = 100'000;
+    if (between_switches_.size() > kMostKept) {
+      between_switches_.clear();
+    }
+    const auto [known, fresh] =
+        between_switches_.try_emplace((std::uint64_t{first.other} << 32U) | last.other);
+    if (fresh) {
+      known->second = search(first.other, target(last.other, network_scope_));
+    }
+    if (!known->second) {
+      return std::nullopt;
+    }
+    middle = &*known->second;
+  }
+  path.hops.reserve(2 + (middle == nullptr ? 0 : middle->hops.size()));
+  path.hops.push_back({ResourceId(first.trunk), 1, 1});
+  path.latency = trunks_[first.trunk].latency + trunks_[last.trunk].latency;
+  if (middle != nullptr) {
+    path.hops.insert(path.hops.end(), middle->hops.begin(), middle->hops.end());
+    path.latency += middle->latency;
+  }
+  path.hops.push_back({ResourceId(last.trunk), 1, 1});
+  return path;
+}
+
+std::optional<Path> RouteGraph::search(std::uint32_t start, const Target& goal) const {
   struct Arrived {
     Share share{0, 1};
     Duration latency;
@@ -441,7 +488,6 @@ std::optional<Path> RouteGraph::spread(NodeId from, NodeId to, Reach reach) cons
   // Farthest first: all that reaches a class has arrived when it is split. A class is at one distance.
   using Key = std::pair<std::uint32_t, std::uint32_t>;
   std::map<Key, Arrived, std::greater<>> open;
-  const std::uint32_t start = class_of_[from.index()];
   const std::uint32_t total = shortest(start, goal);
   if (total == kFar) {
     return std::nullopt;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/id.hpp"
@@ -42,6 +43,7 @@ class RouteGraph {
   /// Shares over all shortest paths, as exact fractions; nothing when there is no path. Neighbours of
   /// different classes share by their number of links, trunks to one class by nameplate capacity.
   /// Throws UnsupportedError when a share does not fit 32 bits.
+  /// Not for several threads at once: what lies between two switches is kept.
   [[nodiscard]] std::optional<Path> spread(NodeId from, NodeId to, Reach reach) const;
 
   /// One choice among the equal-cost next links at a node: an index below `candidates`. `above` is
@@ -111,6 +113,11 @@ class RouteGraph {
   template <class Visit>
   void for_each_next(std::uint32_t node_class, const Target& target, const Visit& visit) const;
   [[nodiscard]] std::uint32_t shortest(std::uint32_t node_class, const Target& target) const;
+  /// spread() between two classes.
+  [[nodiscard]] std::optional<Path> search(std::uint32_t start, const Target& goal) const;
+  /// From one NIC on one switch to another: what lies between the switches is searched once for all.
+  [[nodiscard]] std::optional<Path> between_ends(const Arc& first, const Arc& last) const;
+  [[nodiscard]] bool joined(std::uint32_t from, std::uint32_t to) const;
   [[nodiscard]] std::uint32_t scope_of(NodeId from, NodeId to, Reach reach) const;
 
   const topology::Topology& topology_;
@@ -130,6 +137,7 @@ class RouteGraph {
   std::vector<std::uint32_t> scope_size_;
   mutable std::vector<Distances> network_distances_;  // by class, filled when first asked
   mutable std::vector<Distances> host_distances_;
+  mutable std::unordered_map<std::uint64_t, std::optional<Path>> between_switches_;  // by class, class
 };
 
 }  // namespace stepcast::routing

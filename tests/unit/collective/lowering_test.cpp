@@ -94,7 +94,6 @@ TEST_CASE("a ring over two hosts keeps every channel on its rail", "[collective]
   const Lowered lowered =
       lowering.lower(request_of(Kind::kAllReduce, 16_MiB, Protocol::kSimple), group, Form::kCoupled);
   const CoupledActivity& coupled = lowered.coupled;
-  CHECK(lowered.channels == 16);  // NCCL doubles the ring of every NIC
   // 2 * 15 / 16 of 16,777,216 B over 8 rings: 3,932,160 B a hop.
   CHECK(coupled.work == 3'932'160);
   for (int host = 0; host < 2; ++host) {

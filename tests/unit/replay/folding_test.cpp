@@ -48,8 +48,8 @@ replay::Sites sites_of(const program::Programs& programs, const topology::Cluste
   for (const program::Program& program : programs.programs) {
     compiled.push_back(replay::compile(program, *compute, cluster.host.accelerator));
   }
-  return replay::resolve_sites(programs, placement::packed(cluster.topology, programs.ranks), router,
-                               compiled, collective::Form::kCoupled);
+  return replay::resolve_sites(programs, placement::packed(cluster.topology, programs.ranks),
+                               collective::Lowering(router), router, compiled, collective::Form::kCoupled);
 }
 
 const char* const kTwoGroups = R"({"format": "stepcast-program", "version": 1, "ranks": 16,
