@@ -5,12 +5,14 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
 #include "config/node.hpp"
+#include "config/text_file.hpp"
 
 namespace stepcast::collective::nccl {
 namespace {
@@ -311,10 +313,15 @@ std::vector<topology::NcclVariable> read_variables(const std::string& text) {
     add(text, {"--nccl " + text, 0, 0, ""});
     return read;
   }
-  std::ifstream file(text);
-  if (!file) {
+  if (std::ifstream probe(text); !probe) {
     throw InputError(fmt::format("--nccl {}: no such file; give NAME=VALUE, or a file of such lines", text));
   }
+  constexpr std::size_t kLongest = 1U << 20;
+  const std::string content = config::read_text_file(text, text, kLongest);
+  if (content.size() > kLongest) {
+    throw InputError(fmt::format("--nccl {}: over 1 MiB; give a file of lines NAME=VALUE", text));
+  }
+  std::istringstream file(content);
   config::Diagnostics diagnostics;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
