@@ -36,6 +36,9 @@ struct Request {
   std::uint32_t channels = 0;        ///< hint, 0 = choose
   /// All-to-all: bytes that every member sends to each member, adding up to `bytes`; empty = equal parts.
   std::vector<Bytes> splits = {};
+  /// A checked step list of this kind, for as many members as the group has, to be played instead of an
+  /// algorithm; `algorithm` is then its name. Null = none.
+  std::shared_ptr<const Schedule> steps = {};
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -127,6 +130,7 @@ class Lowering {
   /// activity without demands that lasts the launch latency). Throws InputError for an unknown algorithm
   /// hint, one that cannot run on this group, or a protocol that it cannot use.
   /// Without a hint: rings where the kind has them, else the algorithm with the least idle time.
+  /// A request with a step list is always lowered to steps.
   [[nodiscard]] Lowered lower(const Request& request, std::span<const GpuId> group, Form form) const;
 
   /// Several calls on one group, in their order; each pattern is laid out once.
@@ -166,6 +170,7 @@ class Lowering {
                                      const Algorithm& algorithm,
                                      const Request& request,
                                      const Layout& layout) const;
+  [[nodiscard]] Lowered play(const Request& request, const Layout& layout) const;
 
   const routing::Router& router_;
 };

@@ -61,6 +61,18 @@ Layout::Layout(const routing::Router& router,
   }
 }
 
+Layout::Layout(const routing::Router& router,
+               std::span<const GpuId> group,
+               std::shared_ptr<const Places> places,
+               std::uint32_t channels)
+    : router_(router), group_(group) {
+  STEPCAST_CHECK(group.size() >= 2 && group.size() == places->members(), "{} GPUs, {} members", group.size(),
+                 places->members());
+  footprint_.several_hosts = places->host_count() > 1;
+  footprint_.places = std::move(places);
+  footprint_.channels = channels;
+}
+
 void Layout::index_edges() const {
   if (indexed_) {
     return;

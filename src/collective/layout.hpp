@@ -28,6 +28,12 @@ class Layout {
          std::uint32_t channels,
          std::uint32_t root);
 
+  /// For a schedule that brings no pattern: no phases, and every message leaves by its sender's own NIC.
+  Layout(const routing::Router& router,
+         std::span<const GpuId> group,
+         std::shared_ptr<const Places> places,
+         std::uint32_t channels);
+
   [[nodiscard]] const Footprint& footprint() const { return footprint_; }
 
   /// One message of a schedule, between two members or between a member and a switch that reduces.

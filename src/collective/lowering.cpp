@@ -336,6 +336,20 @@ Lowered Lowering::lower_on(const Request& asked,
   STEPCAST_CHECK(!group.empty() && asked.bytes >= Bytes(0) && asked.root < group.size(),
                  "{} bytes, {} members, root {}", asked.bytes.count(), group.size(), asked.root);
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  if (asked.steps != nullptr) {
+    STEPCAST_CHECK(asked.steps->kind == asked.kind && asked.steps->members == group.size() &&
+                       asked.steps->switches == 0,
+                   "a step list of {} for {} members", name_of(asked.steps->kind), asked.steps->members);
+    if (group.size() > 1 && asked.bytes > Bytes(0)) {
+      return play(asked, Layout(router_, group, layouts.places, asked.steps->channels));
+    }
+    Lowered nothing;
+    nothing.algorithm = asked.algorithm;
+    nothing.protocol = asked.protocol.value_or(Protocol::kLl);
+    nothing.channels = asked.steps->channels;
+    nothing.form = Form::kSteps;
+    return empty_call(std::move(nothing), constants.launch);
+  }
   const auto possible = possible_algorithms(asked, *layouts.places, router_.cluster());
   Request request = asked;
   if (possible[0]->least > Bytes(0)) {
@@ -384,6 +398,34 @@ Lowered Lowering::step_by_step(Lowered lowered,
   lowered.idle_time =
       longest_chain(lowered.stepped, steady[0].even ? footprint.phases[0].rate : 0, router_.resources());
   return lowered;
+}
+
+/// Without a protocol: that of the shortest chain on an idle fabric (ties: the first).
+Lowered Lowering::play(const Request& request, const Layout& layout) const {
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  double messages = 0;
+  for (const Lane& lane : request.steps->lanes) {
+    messages += static_cast<double>(std::count_if(lane.steps.begin(), lane.steps.end(),
+                                                  [](const Step& step) { return sends(step.action); }));
+  }
+  check_messages(messages);
+  Lowered best;
+  for (const Protocol protocol : kProtocols) {
+    if (request.protocol.value_or(protocol) != protocol) {
+      continue;
+    }
+    Lowered lowered;
+    lowered.algorithm = request.algorithm;
+    lowered.protocol = protocol;
+    lowered.channels = request.steps->channels;
+    lowered.form = Form::kSteps;
+    lowered.stepped = transfers_of(*request.steps, request, layout, step_costs(protocol, constants, 1));
+    lowered.idle_time = longest_chain(lowered.stepped, 0, router_.resources());
+    if (best.algorithm.empty() || lowered.idle_time < best.idle_time) {
+      best = std::move(lowered);
+    }
+  }
+  return best;
 }
 
 Footprint Lowering::footprint(Kind kind, std::span<const GpuId> group) const {

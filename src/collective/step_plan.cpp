@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +27,57 @@ void sort_unique(std::vector<std::uint32_t>& numbers) {
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
+}  // namespace
+
+ChunkTracker::ChunkTracker(const Schedule& schedule) : schedule_(schedule), memory_(schedule.members) {
+  for (std::uint32_t member = 0; member < schedule.members; ++member) {
+    memory_[member].input.resize(schedule.chunks);
+    memory_[member].output.resize(schedule.in_place ? 0 : schedule.chunks);
+    for (std::uint32_t index = 0; index < chunks_of(schedule, Buffer::kInput); ++index) {
+      slot(member, Buffer::kInput, index) = first_chunk_of(schedule, Buffer::kInput, member) + index;
+    }
+  }
+}
+
+std::uint32_t& ChunkTracker::slot(std::uint32_t member, Buffer buffer, std::uint32_t index) {
+  Memory& memory = memory_[member];
+  if (buffer == Buffer::kScratch) {
+    memory.scratch.resize(std::max(memory.scratch.size(), std::size_t{index} + 1));
+    return memory.scratch[index];
+  }
+  if (!schedule_.in_place) {
+    return buffer == Buffer::kInput ? memory.input[index] : memory.output[index];
+  }
+  return memory.input[first_chunk_of(schedule_, buffer, member) + index];
+}
+
+const std::vector<std::uint32_t>& ChunkTracker::follow(const LaneRunner::Ran& ran) {
+  const Lane& lane = schedule_.lanes[ran.lane];
+  const Step& step = lane.steps[ran.step];
+  moved_.clear();
+  if (ran.received != LaneRunner::kNoMessage) {
+    moved_ = std::exchange(messages_[ran.received], {});
+  } else {
+    for (std::uint32_t i = 0; i < step.source.count; ++i) {
+      moved_.push_back(slot(lane.rank, step.source.buffer, step.source.offset + i));
+    }
+  }
+  // What a reduction adds to is data of the same chunks.
+  if (step.action != Action::kSend && step.action != Action::kRecvReduceSend) {
+    for (std::uint32_t i = 0; i < step.destination.count; ++i) {
+      slot(lane.rank, step.destination.buffer, step.destination.offset + i) = moved_[i];
+    }
+  }
+  if (ran.sent == LaneRunner::kNoMessage) {
+    moved_.clear();
+  } else {
+    messages_.push_back(moved_);
+  }
+  return moved_;
+}
+
+namespace {
+
 class TransferMaker {
  public:
   TransferMaker(const Schedule& schedule,
@@ -38,6 +90,9 @@ class TransferMaker {
         costs_(costs),
         lanes_(schedule.lanes.size()),
         done_(schedule.lanes.size()) {
+    if (request.steps != nullptr) {
+      tracker_.emplace(schedule);
+    }
     std::int64_t end = 0;
     for (const Bytes split : request.splits) {
       split_ends_.push_back(end += split.count());
@@ -73,8 +128,14 @@ class TransferMaker {
       }
       state.received.push_back(static_cast<std::uint32_t>(ran.received));
     }
+    std::int64_t tracked = 0;
+    if (tracker_) {
+      for (const std::uint32_t chunk : tracker_->follow(ran)) {
+        tracked += first_byte(chunk + 1) - first_byte(chunk);
+      }
+    }
     if (ran.sent != LaneRunner::kNoMessage) {
-      send(lane, step, state);
+      send(lane, step, state, tracker_ ? tracked : payload(step));
     }
     if (has_dependencies_) {
       // What a step of another lane waits for when it comes after this one.
@@ -85,14 +146,14 @@ class TransferMaker {
     }
   }
 
-  void send(const Lane& lane, const Step& step, LaneState& state) {
+  void send(const Lane& lane, const Step& step, LaneState& state, std::int64_t payload) {
     StepTransfer transfer;
     const bool from_switch = lane.rank >= schedule_.members;
     const bool to_switch = step.send_peer >= schedule_.members;
     STEPCAST_CHECK(!from_switch || !to_switch, "a message between two switches");
     transfer.source = from_switch ? step.send_peer : lane.rank;
     transfer.destination = to_switch ? lane.rank : step.send_peer;
-    transfer.payload = payload(step);
+    transfer.payload = payload;
     transfer.work = costs_.wire_bytes(transfer.payload);
     const Layout::Hop& hop = prepared(lane.channel, transfer.source, transfer.destination,
                                       from_switch ? Via::kDown
@@ -158,6 +219,7 @@ class TransferMaker {
   std::vector<std::int64_t> split_ends_;  // by member, of an uneven all-to-all
   const Layout& layout_;
   const StepCosts& costs_;
+  std::optional<ChunkTracker> tracker_;  // of a step list
   bool has_dependencies_ = any_dependency(schedule_);
   std::vector<LaneState> lanes_;
   struct Done {

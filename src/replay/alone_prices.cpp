@@ -195,8 +195,8 @@ std::int64_t AlonePrices::alone_ps(const collective::CoupledActivity& activity) 
 std::int64_t AlonePrices::alone_ps(const collective::Lowered& lowered) const {
   if (lowered.form == collective::Form::kSteps) {
     throw UnsupportedError(
-        "an uneven all-to-all is many flows, which fidelity \"analytic\" does not price; use --fidelity "
-        "flow");
+        "step lists and uneven all-to-alls are many flows, which fidelity \"analytic\" does not price; use "
+        "--fidelity flow");
   }
   std::int64_t total = alone_ps(lowered.coupled);
   const collective::CoupledActivity* last = &lowered.coupled;

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "base/suggestion.hpp"
+#include "collective/schedule_file.hpp"
 #include "config/data_path.hpp"
 #include "config/quantity.hpp"
 #include "network/model.hpp"
@@ -213,6 +215,39 @@ std::vector<GpuId> group_of(const replay::RankChoice& choice) {
   return group;
 }
 
+/// The step list that --algo names, as in dump schedule: no algorithm is named like a path.
+std::optional<collective::ScheduleFile> step_list_of(const CollectiveArguments& arguments,
+                                                     collective::Kind kind) {
+  if (arguments.algorithm.find_first_of("./") == std::string::npos) {
+    return std::nullopt;
+  }
+  collective::ScheduleFile file = collective::load_schedule(arguments.algorithm);
+  const collective::Schedule& schedule = file.schedule;
+  if (schedule.kind != kind) {
+    throw InputError(fmt::format("{}: a step list of {}, not of {}; write stepcast collective {}",
+                                 arguments.algorithm, collective::name_of(schedule.kind),
+                                 collective::name_of(kind), collective::name_of(schedule.kind)));
+  }
+  if (arguments.channels != 0 && arguments.channels != schedule.channels) {
+    throw InputError(fmt::format("--channels {}: the step list {} has {} of its own; leave --channels out",
+                                 arguments.channels, arguments.algorithm, schedule.channels));
+  }
+  if (arguments.root != 0 && arguments.root != schedule.root) {
+    throw InputError(fmt::format("-r {}: the root of the step list {} is {}; leave -r out", arguments.root,
+                                 arguments.algorithm, schedule.root));
+  }
+  return file;
+}
+
+/// Asks for the step list; an explicit --proto goes before its own.
+void play(const collective::ScheduleFile& file, collective::Request& request) {
+  request.algorithm = file.name;
+  request.steps = std::make_shared<const collective::Schedule>(file.schedule);
+  request.protocol = request.protocol ? request.protocol : file.protocol;
+  request.root = file.schedule.root;
+  request.channels = 0;
+}
+
 void check_reduction(const std::string& reduction) {
   const std::vector<std::string> known{"sum", "prod", "min", "max", "avg", "mulsum", "all"};
   if (std::find(known.begin(), known.end(), reduction) == known.end()) {
@@ -251,6 +286,10 @@ void run(const CollectiveArguments& arguments) {
   request.protocol = protocol_of(arguments.protocol);
   request.channels = static_cast<std::uint32_t>(arguments.channels);
   request.root = static_cast<std::uint32_t>(arguments.root);
+  const std::optional<collective::ScheduleFile> steps_file = step_list_of(arguments, sweep.kind);
+  if (steps_file) {
+    play(*steps_file, request);
+  }
   check_reduction(arguments.reduction);
   sweep.reduction = arguments.reduction;
   sweep.root = request.root;
@@ -266,10 +305,19 @@ void run(const CollectiveArguments& arguments) {
   options.form = steps ? collective::Form::kSteps : collective::Form::kCoupled;
   options.fidelity = arguments.common.fidelity;
   options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
-  check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
+  std::vector<std::string> inputs{config::find_data("topologies", arguments.cluster).path};
+  if (steps_file) {
+    inputs.push_back(arguments.algorithm);
+  }
+  check_outputs(arguments.common, inputs);
 
   const topology::Cluster cluster = replay::load_cluster(arguments.cluster, arguments.common.settings, ranks);
   const replay::RankChoice choice = replay::choose_ranks(cluster, ranks);
+  if (steps_file && steps_file->schedule.members != choice.ranks) {
+    throw InputError(fmt::format("{}: a step list for {} members, and the group has {}; give --ranks {}",
+                                 arguments.algorithm, steps_file->schedule.members, choice.ranks,
+                                 steps_file->schedule.members));
+  }
   if (request.root >= choice.ranks) {
     throw InputError(
         fmt::format("-r {}: the group has ranks 0 to {}; name one of them", request.root, choice.ranks - 1));
@@ -350,7 +398,9 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
                    "run KIND:GROUP:BYTES[@START] at the same time (repeatable), GROUP as in --ranks")
       ->allow_extra_args(false);
   command->add_option("--plot", arguments->common.plot, "draw busbw over size into this SVG file");
-  command->add_option("--algo", arguments->algorithm, "algorithm family or leaf (stepcast list algorithms)");
+  command->add_option("--algo", arguments->algorithm,
+                      "algorithm family or leaf (stepcast list algorithms), or a step list to be checked and "
+                      "played: MSCCL XML or the JSON of dump schedule");
   command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");
   add_whole(*command, "--channels", arguments->channels, 1, collective::kMostChannels,
             "channels (default: by the host kind)");
