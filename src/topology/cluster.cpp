@@ -14,6 +14,7 @@ namespace stepcast::topology {
 namespace {
 
 constexpr std::int64_t kMostHosts = 1'000'000;
+constexpr std::int64_t kMostQueuePairs = 128;  // NCCL_IB_QPS_PER_CONNECTION goes as far
 constexpr std::int64_t kMostGpus = 16'000'000;
 
 const Builder* find_builder(const config::Node& fabric) {
@@ -292,7 +293,8 @@ Cluster read_cluster(const config::Document& document,
                      const hardware::Catalog& catalog,
                      config::Diagnostics& diagnostics) {
   const config::Node root = document.root();
-  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp"});
+  root.allow_only(
+      {"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp", "queue_pairs"});
   const std::string name = root.require("name").name();
   const std::string description = root.get("description").text();
   hardware::HostKind host = catalog.host(root.require("host"));
@@ -324,16 +326,13 @@ Cluster read_cluster(const config::Document& document,
     }
   }
   std::optional<Sharp> sharp = read_sharp(root.get("sharp"));
+  const config::Node pairs = root.get("queue_pairs");
+  const auto queue_pairs =
+      pairs.present() ? static_cast<std::uint32_t>(pairs.integer(1, kMostQueuePairs)) : 1U;
   diagnostics.throw_if_any();
-  return {name,
-          description,
-          std::move(host),
-          hosts,
-          std::move(topology),
-          std::move(storage),
-          std::move(faults),
-          sharp,
-          fabric.place()};
+  return {
+      name,  description, std::move(host), hosts, std::move(topology), std::move(storage), std::move(faults),
+      sharp, queue_pairs, fabric.place()};
 }
 
 }  // namespace stepcast::topology

@@ -47,6 +47,9 @@ struct Cluster {
   std::vector<Storage> storage;
   std::vector<Fault> faults;
   std::optional<Sharp> sharp = {};  ///< none: the switches only forward
+  /// Queue pairs of a connection between two NICs: each carries an equal part, and where flows are hashed
+  /// each takes a path of its own.
+  std::uint32_t queue_pairs = 1;
   config::Place fabric_place = {};  ///< of the fabric in the file, for errors found later
 };
 
@@ -55,7 +58,8 @@ struct Cluster {
 [[nodiscard]] std::optional<std::int64_t> declared_gpus(const config::Document& document,
                                                         const hardware::Catalog& catalog);
 
-/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp;
+/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp,
+/// queue_pairs;
 /// ../topologies/README.md). Throws InputError with all errors found.
 [[nodiscard]] Cluster read_cluster(const config::Document& document,
                                    const hardware::Catalog& catalog,
