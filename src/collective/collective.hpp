@@ -30,11 +30,13 @@ struct Request {
   Kind kind = Kind::kAllReduce;
   Bytes bytes;
   DataType dtype = DataType::kBf16;
-  std::uint32_t root = 0;            ///< index in the group
-  std::string algorithm;             ///< hint: name of an algorithm, empty = choose
+  std::uint32_t root = 0;  ///< index in the group
+  /// Hint: name of an algorithm, which may be followed by its shape (":8x4=ring,tree"); empty = choose.
+  std::string algorithm;
   std::optional<Protocol> protocol;  ///< hint, none = choose
   std::uint32_t channels = 0;        ///< hint, 0 = choose
-  /// All-to-all: bytes that every member sends to each member, adding up to `bytes`; empty = equal parts.
+  /// All-to-all: bytes that every member sends to each member, adding up to `bytes`; or of every member in
+  /// turn (members x members), adding up to at most `bytes` each. Empty = equal parts.
   std::vector<Bytes> splits = {};
   /// A checked step list of this kind, for as many members as the group has, to be played instead of an
   /// algorithm; `algorithm` is then its name. Null = none.
@@ -79,7 +81,8 @@ enum class Form : std::uint8_t { kCoupled, kSteps };
 
 /// What a collective becomes on a fabric, and what was chosen.
 struct Lowered {
-  std::string algorithm;  ///< name of the leaf; empty for messages and storage
+  std::string
+      algorithm;  ///< name of the leaf, with a shape that was asked for; empty for messages and storage
   Protocol protocol = Protocol::kSimple;
   std::uint32_t channels = 1;
   Form form = Form::kCoupled;

@@ -17,6 +17,12 @@ namespace stepcast::collective {
 /// other over the network only are hosts of their own. REQUIRES: all GPUs different.
 [[nodiscard]] Places places_of(const routing::Router& router, std::span<const GpuId> group);
 
+/// The same members with the levels that the switches between their hosts make: hosts whose first NICs meet
+/// in one switch are a unit, units that meet one switch further a level, as far as all have equal sizes.
+[[nodiscard]] Places places_in_fabric(const routing::Router& router,
+                                      std::span<const GpuId> group,
+                                      const Places& places);
+
 /// A pattern on a fabric: the path of every edge, and what each phase takes from the resources.
 class Layout {
  public:
@@ -58,6 +64,8 @@ class Layout {
   /// `crossing`: edges of each channel that cross the network.
   [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges,
                                       std::vector<std::uint32_t>& crossing) const;
+  /// Adds up whole paths, each pair of ends once.
+  void add_paths(const std::vector<Edge>& edges, Footprint::Phase& phase, DemandSum& sum) const;
 
   const routing::Router& router_;
   std::span<const GpuId> group_;

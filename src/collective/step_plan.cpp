@@ -94,9 +94,13 @@ class TransferMaker {
       tracker_.emplace(schedule);
     }
     std::int64_t end = 0;
-    for (const Bytes split : request.splits) {
-      split_ends_.push_back(end += split.count());
+    for (std::size_t i = 0; i < request.splits.size(); ++i) {
+      end = i % schedule.members == 0 ? 0 : end;  // the next member's
+      split_ends_.push_back(end += request.splits[i].count());
     }
+    STEPCAST_CHECK(split_ends_.empty() || split_ends_.size() == schedule.members ||
+                       split_ends_.size() == std::size_t{schedule.members} * schedule.members,
+                   "{} splits of {} members", split_ends_.size(), schedule.members);
   }
 
   SteppedTransfers make() {
@@ -131,11 +135,11 @@ class TransferMaker {
     std::int64_t tracked = 0;
     if (tracker_) {
       for (const std::uint32_t chunk : tracker_->follow(ran)) {
-        tracked += first_byte(chunk + 1) - first_byte(chunk);
+        tracked += first_byte(lane.rank, chunk + 1) - first_byte(lane.rank, chunk);
       }
     }
     if (ran.sent != LaneRunner::kNoMessage) {
-      send(lane, step, state, tracker_ ? tracked : payload(step));
+      send(lane, step, state, tracker_ ? tracked : payload(lane.rank, step));
     }
     if (has_dependencies_) {
       // What a step of another lane waits for when it comes after this one.
@@ -182,20 +186,22 @@ class TransferMaker {
   }
 
   /// Bytes of the chunks that a step sends: what it reads, or what it stores and forwards.
-  [[nodiscard]] std::int64_t payload(const Step& step) const {
+  [[nodiscard]] std::int64_t payload(std::uint32_t sender, const Step& step) const {
     const ChunkRange& range = step.action == Action::kRecvCopySend ? step.destination : step.source;
-    return first_byte(range.offset + range.count) - first_byte(range.offset);
+    return first_byte(sender, range.offset + range.count) - first_byte(sender, range.offset);
   }
 
-  /// Bytes of the buffer before a chunk.
-  [[nodiscard]] std::int64_t first_byte(std::uint32_t chunk) const {
+  /// Bytes of the buffer of a member before a chunk.
+  [[nodiscard]] std::int64_t first_byte(std::uint32_t sender, std::uint32_t chunk) const {
     if (split_ends_.empty()) {
       return static_cast<std::int64_t>(Int128{request_.bytes.count()} * chunk / schedule_.chunks);
     }
     const std::uint32_t part = schedule_.chunks / schedule_.members;
     const std::uint32_t member = chunk / part;
-    const std::int64_t before = member == 0 ? 0 : split_ends_[member - 1];
-    const std::int64_t own = member < split_ends_.size() ? split_ends_[member] - before : 0;
+    const std::size_t row =
+        split_ends_.size() == schedule_.members ? 0 : std::size_t{sender} * schedule_.members;
+    const std::int64_t before = member == 0 ? 0 : split_ends_[row + member - 1];
+    const std::int64_t own = member < schedule_.members ? split_ends_[row + member] - before : 0;
     return before + static_cast<std::int64_t>(Int128{own} * (chunk % part) / part);
   }
 
@@ -216,7 +222,7 @@ class TransferMaker {
 
   const Schedule& schedule_;
   const Request& request_;
-  std::vector<std::int64_t> split_ends_;  // by member, of an uneven all-to-all
+  std::vector<std::int64_t> split_ends_;  // of an uneven all-to-all: by receiver, or by sender and receiver
   const Layout& layout_;
   const StepCosts& costs_;
   std::optional<ChunkTracker> tracker_;  // of a step list
