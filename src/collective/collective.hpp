@@ -94,12 +94,22 @@ struct Lowered {
   Duration idle_time;        ///< predicted time on an idle fabric
 };
 
+/// A hop of a ring: its physical latency.
+struct RingHop {
+  Duration latency;
+  bool network = false;
+  friend bool operator==(const RingHop&, const RingHop&) = default;
+};
+
 /// All that a coupled collective takes from the fabric: the pattern of an algorithm on a group. Groups whose
 /// footprints agree in everything but the resources of `demands` cost the same.
 struct Footprint {
   struct Phase {
-    Duration local_latency;                ///< physical, of the longest hop inside hosts
-    Duration network_latency;              ///< ... and over the network
+    Duration local_latency;    ///< physical, of the longest hop inside hosts
+    Duration network_latency;  ///< ... and over the network
+    /// Of a ring whose hops over the network differ, some longer than a protocol's own latency: its hops in
+    /// order, of the channel where they add up to most. Else empty: the longest stands for all.
+    std::vector<RingHop> ring;
     double rate = 0;                       ///< bytes/s of a weight of one on the idle fabric
     std::vector<network::Demand> demands;  ///< one unit of progress
     std::uint32_t divisor = 1;

@@ -252,6 +252,45 @@ routing::Path Layout::part(const Edge& edge) const {
   return part;
 }
 
+void Layout::note_ring(const std::vector<Edge>& edges,
+                       std::vector<std::vector<RingHop>>& hops,
+                       Footprint::Phase& phase) const {
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  const Duration least = std::min({constants.net_hop_ll, constants.net_hop_ll128, constants.net_hop_simple});
+  if (phase.network_latency <= least) {
+    return;
+  }
+  // One closed way through each channel, and hops that differ.
+  std::vector<const Edge*> first(hops.size());
+  std::vector<const Edge*> last(hops.size());
+  for (const Edge& edge : edges) {
+    const Edge*& before = last[edge.channel];
+    if (edge.via != Via::kWhole || (before != nullptr && before->to != edge.from)) {
+      return;
+    }
+    first[edge.channel] = first[edge.channel] == nullptr ? &edge : first[edge.channel];
+    before = &edge;
+  }
+  Int128 most = -1;
+  std::size_t longest = 0;
+  bool differ = false;
+  for (std::size_t channel = 0; channel < hops.size(); ++channel) {
+    if (first[channel] == nullptr || last[channel]->to != first[channel]->from) {
+      return;
+    }
+    Int128 around = 0;
+    for (const RingHop& hop : hops[channel]) {
+      around += hop.latency.ps();
+      differ = differ || (hop.network && hop.latency != phase.network_latency);
+    }
+    longest = around > most ? channel : longest;
+    most = std::max(most, around);
+  }
+  if (differ) {
+    phase.ring = std::move(hops[longest]);
+  }
+}
+
 void Layout::add_paths(const std::vector<Edge>& edges, Footprint::Phase& phase, DemandSum& sum) const {
   // A path by the NIC of another GPU is the path to that GPU and the path from it.
   struct Part {
@@ -321,6 +360,7 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
     }
     add_paths(edges, phase, sum);
   }
+  std::vector<std::vector<RingHop>> hops(crossing.size());
   for (const Edge& edge : many ? std::vector<Edge>{} : edges) {
     if (edge.via == Via::kTree) {
       trees.add_largest(part(edge), edge.weight, edge.channel);
@@ -331,6 +371,7 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
     Duration& longest = network ? phase.network_latency : phase.local_latency;
     const routing::Path& whole = path(edge, network);
     longest = std::max(longest, whole.latency);
+    hops[edge.channel].push_back({whole.latency, network});
     if (edge.via == Via::kWhole) {
       sum.add(whole, edge.weight);
     } else {
@@ -338,6 +379,7 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
     }
   }
   sum.add(trees);
+  note_ring(edges, hops, phase);
   const DemandVector total = sum.total();
   phase.rate = idle_rate(total, router_.resources());
   phase.demands = total.demands;

@@ -64,6 +64,10 @@ class Layout {
   /// `crossing`: edges of each channel that cross the network.
   [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges,
                                       std::vector<std::uint32_t>& crossing) const;
+  /// Notes hop by hop what a ring takes where its hops differ (Footprint::Phase::ring).
+  void note_ring(const std::vector<Edge>& edges,
+                 std::vector<std::vector<RingHop>>& hops,
+                 Footprint::Phase& phase) const;
   /// Adds up whole paths, each pair of ends once.
   void add_paths(const std::vector<Edge>& edges, Footprint::Phase& phase, DemandSum& sum) const;
 

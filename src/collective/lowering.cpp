@@ -161,6 +161,7 @@ Passage passage_of(const Footprint& footprint,
   passage.network_steps = steady.network_steps;
   passage.local_latency = phase.local_latency;
   passage.network_latency = phase.network_latency;
+  passage.ring = phase.ring;
   passage.work = hop_payload(request.bytes, steady, footprint.channels);
   passage.rate = phase.rate;
   passage.last_step_exposed = steady.last_step_exposed;

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/fingerprint.hpp"
 #include "collective/price.hpp"
 
 namespace stepcast::replay {
@@ -85,12 +86,17 @@ std::uint32_t AlonePrices::footprint_of(const program::Group& group) {
     collective::Footprint::Phase& phase = footprint.phases.front();
     found.rate = rate_now(phase.demands, phase.divisor);
     phase.demands.clear();
+    std::uint64_t ring = phase.ring.size();
+    for (const collective::RingHop& hop : phase.ring) {
+      ring = mix(mix(ring, bits(hop.latency)), hop.network ? 1 : 0);
+    }
     const FootprintKey key{footprint.places->members(),
                            footprint.channels,
                            footprint.crossing_hops,
                            footprint.several_hosts ? 1U : 0U,
                            bits(phase.local_latency),
                            bits(phase.network_latency),
+                           ring,
                            bits(phase.rate),
                            bits(found.rate)};
     const auto [at, added] =

@@ -102,7 +102,7 @@ class AlonePrices {
     collective::MessagePath path;
     double rate = 0;
   };
-  using FootprintKey = std::array<std::uint64_t, 8>;
+  using FootprintKey = std::array<std::uint64_t, 9>;
   std::vector<KnownFootprint> footprints_;
   std::map<FootprintKey, std::uint32_t> footprints_index_;
   std::map<GroupKey, std::uint32_t> group_footprint_;

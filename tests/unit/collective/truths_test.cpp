@@ -467,7 +467,37 @@ TEST_CASE("every hop over a link of 10 ms takes 10 ms", "[collective][truths]") 
         Approx(5e-6 + 2 * 20e-6).epsilon(1e-3));
   CHECK(seconds(lowering.lower(tiny, first_gpus(4), Form::kSteps)) ==
         Approx(5e-6 + 3 * 10e-3 + 3 * 20e-6).epsilon(1e-3));
-  // The coupled form takes the longest hop for each step.
   CHECK(seconds(lowering.lower(tiny, first_gpus(4), Form::kCoupled)) ==
-        Approx(5e-6 + 6 * 10e-3).epsilon(1e-3));
+        Approx(5e-6 + 3 * 10e-3 + 3 * 20e-6).epsilon(1e-3));
+  // An all-gather goes 3 hops: in the worst case over the link at the first and the third.
+  CHECK(seconds(lowering.lower(named(Kind::kAllGather, "ring", Bytes(8)), first_gpus(4), Form::kCoupled)) ==
+        Approx(5e-6 + 2 * 10e-3 + 20e-6).epsilon(1e-3));
+}
+
+TEST_CASE("an all-to-all visits its peers in NCCL's order", "[collective][truths]") {
+  // Groups of 8 (NCCL_P2P_SCHEDULE_GROUP_SIZE); group distances (x x + x) / 2 modulo the next power of two,
+  // those beyond the groups left out: of 6 hosts 0, 1, 3, (6), 2, (7), 5, 4. Within a group the members in
+  // turn.
+  const auto peers = [](const Places& places, std::uint32_t rank) {
+    std::vector<std::uint32_t> order;
+    for (const Lane& lane : algorithm_named("pairwise_all_to_all").schedule(places, 1, 0).lanes) {
+      for (const Step& step : lane.steps) {
+        if (lane.rank == rank && step.action == Action::kSend) {
+          order.push_back(step.send_peer);
+        }
+      }
+    }
+    return order;
+  };
+  CHECK(peers(Places::even(16, 2), 3) ==
+        std::vector<std::uint32_t>{4, 5, 6, 7, 0, 1, 2, 11, 12, 13, 14, 15, 8, 9, 10});
+  std::vector<std::uint32_t> expected{1, 2, 3, 4, 5, 6, 7};
+  for (const std::uint32_t distance : {1U, 3U, 2U, 5U, 4U}) {
+    for (std::uint32_t local = 0; local < 8; ++local) {
+      expected.push_back(8 * distance + local);
+    }
+  }
+  CHECK(peers(Places::even(48, 6), 0) == expected);
+  // Four GPUs a host: groups of gcd(8, 4).
+  CHECK(peers(Places::even(8, 2), 1) == std::vector<std::uint32_t>{2, 3, 0, 5, 6, 7, 4});
 }
