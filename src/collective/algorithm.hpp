@@ -103,6 +103,7 @@ struct Algorithm {
   bool default_for_kind = false;   ///< without a hint, always this one; without any such, the fastest
   bool reduces_in_fabric = false;  ///< has edges in fabric switches, which no single message shows
   bool forwards_by_rail = false;   ///< leaves by NICs of other members (PXN)
+  bool shaped = false;             ///< a hint may say sizes and algorithms of levels after a colon
   bool sends_own_chunks = false;   ///< every member sends its own data where it belongs: parts may differ
   Bytes least = Bytes(0);          ///< a call moves at least so many bytes (barrier)
 };

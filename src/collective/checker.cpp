@@ -29,14 +29,6 @@ struct Memory {
   std::vector<Value> scratch;
 };
 
-/// The small buffer of a kind that cuts by member, if it is the input or the output.
-bool has_input_part(Kind kind) {
-  return kind == Kind::kAllGather || kind == Kind::kGather;
-}
-bool has_output_part(Kind kind) {
-  return kind == Kind::kReduceScatter || kind == Kind::kScatter;
-}
-
 std::string_view name_of(Buffer buffer) {
   switch (buffer) {
     case Buffer::kInput: return "input";
@@ -63,13 +55,7 @@ class SymbolicRun {
   [[nodiscard]] std::string postcondition();
 
  private:
-  [[nodiscard]] std::uint32_t size_of(Buffer buffer) const {
-    if ((buffer == Buffer::kInput && has_input_part(schedule_.kind)) ||
-        (buffer == Buffer::kOutput && has_output_part(schedule_.kind))) {
-      return part_;
-    }
-    return schedule_.chunks;
-  }
+  [[nodiscard]] std::uint32_t size_of(Buffer buffer) const { return chunks_of(schedule_, buffer); }
 
   void fill(std::uint32_t rank) {
     Memory& memory = memory_[rank];
@@ -81,7 +67,7 @@ class SymbolicRun {
     }
     for (std::uint32_t index = 0; index < size_of(Buffer::kInput); ++index) {
       Value& value = slot(rank, Buffer::kInput, index);
-      value.chunk = has_input_part(schedule_.kind) ? rank * part_ + index : index;
+      value.chunk = first_chunk_of(schedule_, Buffer::kInput, rank) + index;
       value.counts.assign(schedule_.members, 0);
       value.counts[rank] = 1;
     }
@@ -98,8 +84,7 @@ class SymbolicRun {
     if (!schedule_.in_place) {
       return buffer == Buffer::kInput ? memory.input[index] : memory.output[index];
     }
-    const std::uint32_t shift = size_of(buffer) == part_ && part_ != schedule_.chunks ? rank * part_ : 0;
-    return memory.input[shift + index];
+    return memory.input[first_chunk_of(schedule_, buffer, rank) + index];
   }
 
   std::string range_problem(std::uint32_t rank, const ChunkRange& range) const;

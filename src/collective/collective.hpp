@@ -36,12 +36,17 @@ struct Request {
   Kind kind = Kind::kAllReduce;
   Bytes bytes;
   DataType dtype = DataType::kBf16;
-  std::uint32_t root = 0;            ///< index in the group
-  std::string algorithm;             ///< hint: name of an algorithm, empty = choose
+  std::uint32_t root = 0;  ///< index in the group
+  /// Hint: name of an algorithm, which may be followed by its shape (":8x4=ring,tree"); empty = choose.
+  std::string algorithm;
   std::optional<Protocol> protocol;  ///< hint, none = choose
   std::uint32_t channels = 0;        ///< hint, 0 = choose
-  /// All-to-all: bytes that every member sends to each member, adding up to `bytes`; empty = equal parts.
+  /// All-to-all: bytes that every member sends to each member, adding up to `bytes`; or of every member in
+  /// turn (members x members), adding up to at most `bytes` each. Empty = equal parts.
   std::vector<Bytes> splits = {};
+  /// A checked step list of this kind, for as many members as the group has, to be played instead of an
+  /// algorithm; `algorithm` is then its name. Null = none.
+  std::shared_ptr<const Schedule> steps = {};
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -82,7 +87,8 @@ enum class Form : std::uint8_t { kCoupled, kSteps };
 
 /// What a collective becomes on a fabric, and what was chosen.
 struct Lowered {
-  std::string algorithm;  ///< name of the leaf; empty for messages and storage
+  std::string
+      algorithm;  ///< name of the leaf, with a shape that was asked for; empty for messages and storage
   Protocol protocol = Protocol::kSimple;
   std::uint32_t channels = 1;
   Form form = Form::kCoupled;
@@ -95,12 +101,22 @@ struct Lowered {
   Duration idle_time;           ///< predicted time on an idle fabric
 };
 
+/// A hop of a ring: its physical latency.
+struct RingHop {
+  Duration latency;
+  bool network = false;
+  friend bool operator==(const RingHop&, const RingHop&) = default;
+};
+
 /// All that a coupled collective takes from the fabric: the pattern of an algorithm on a group. Groups whose
 /// footprints agree in everything but the resources of `demands` cost the same.
 struct Footprint {
   struct Phase {
-    Duration local_latency;                ///< physical, of the longest hop inside hosts
-    Duration network_latency;              ///< ... and over the network
+    Duration local_latency;    ///< physical, of the longest hop inside hosts
+    Duration network_latency;  ///< ... and over the network
+    /// Of a ring whose hops over the network differ, some longer than a protocol's own latency: its hops in
+    /// order, of the channel where they add up to most. Else empty: the longest stands for all.
+    std::vector<RingHop> ring;
     double rate = 0;                       ///< bytes/s of a weight of one on the idle fabric
     std::vector<network::Demand> demands;  ///< one unit of progress
     std::uint32_t divisor = 1;
@@ -138,6 +154,7 @@ class Lowering {
   /// hint, one that cannot run on this group, or a protocol that it cannot use.
   /// Without a hint: as NCCL's rules choose (nccl/), for kinds that it has no tables for the first leaf that
   /// can run, and among leaves that NCCL does not have the one with the least idle time.
+  /// A request with a step list is always lowered to steps.
   [[nodiscard]] Lowered lower(const Request& request, std::span<const GpuId> group, Form form) const;
 
   /// Several calls on one group, in their order; each pattern is laid out once.
@@ -185,6 +202,7 @@ class Lowering {
                                      const Algorithm& algorithm,
                                      const Request& request,
                                      const Layout& layout) const;
+  [[nodiscard]] Lowered play(const Request& request, const Layout& layout) const;
 
   /// Layouts of a group: those of the last call, or fresh ones.
   [[nodiscard]] Layouts& layouts_of(std::span<const GpuId> group) const;

@@ -12,6 +12,7 @@
 namespace stepcast::collective {
 namespace {
 
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMostWeight = std::numeric_limits<std::uint32_t>::max();
 
 [[noreturn]] void refuse() {
@@ -28,11 +29,23 @@ void DemandSum::add(const routing::Path& path, std::uint32_t weight) {
   }
   for (const routing::Hop& hop : path.hops) {
     STEPCAST_CHECK(hop.numerator > 0 && hop.denominator > 0, "share {}/{}", hop.numerator, hop.denominator);
+    // Of many paths nearly all find a share of their resource.
+    if (hop.resource.index() < first_share_.size() && first_share_[hop.resource.index()] != kNone) {
+      Share& known = shares_[first_share_[hop.resource.index()]];
+      if (known.denominator == hop.denominator) {
+        known.numerator += std::uint64_t{hop.numerator} * weight;
+        continue;
+      }
+    }
     shares_.push_back({hop.resource, hop.denominator, std::uint64_t{hop.numerator} * weight});
   }
   if (shares_.size() > merge_at_) {
     merge();  // all-to-all among many: the paths are many more than the resources
     merge_at_ = std::max(merge_at_, 2 * shares_.size());
+    first_share_.assign(shares_.empty() ? 0 : shares_.back().resource.index() + 1, kNone);
+    for (std::size_t i = shares_.size(); i-- > 0;) {
+      first_share_[shares_[i].resource.index()] = static_cast<std::uint32_t>(i);
+    }
   }
 }
 
@@ -67,6 +80,7 @@ void DemandSum::merge() const {
     }
   }
   shares_.resize(kept);
+  first_share_.clear();  // places have changed
 }
 
 DemandVector DemandSum::total() const {

@@ -42,7 +42,8 @@ class DemandSum {
   void merge() const;
 
   mutable std::vector<Share> shares_;  // in any order, repeated; merged when many, and by total()
-  mutable std::size_t merge_at_ = std::size_t{1} << 20U;
+  mutable std::size_t merge_at_ = std::size_t{1} << 14U;
+  mutable std::vector<std::uint32_t> first_share_;  // by resource, of the merged ones; else kNone
   std::map<std::pair<std::uint32_t, ResourceId>, Share> largest_;  // by stream and resource
 };
 

@@ -17,6 +17,12 @@ namespace stepcast::collective {
 /// other over the network only are hosts of their own. REQUIRES: all GPUs different.
 [[nodiscard]] Places places_of(const routing::Router& router, std::span<const GpuId> group);
 
+/// The same members with the levels that the switches between their hosts make: hosts whose first NICs meet
+/// in one switch are a unit, units that meet one switch further a level, as far as all have equal sizes.
+[[nodiscard]] Places places_in_fabric(const routing::Router& router,
+                                      std::span<const GpuId> group,
+                                      const Places& places);
+
 /// A pattern on a fabric: the path of every edge, and what each phase takes from the resources.
 class Layout {
  public:
@@ -27,6 +33,12 @@ class Layout {
          const Algorithm& algorithm,
          std::uint32_t channels,
          std::uint32_t root);
+
+  /// For a schedule that brings no pattern: no phases, and every message leaves by its sender's own NIC.
+  Layout(const routing::Router& router,
+         std::span<const GpuId> group,
+         std::shared_ptr<const Places> places,
+         std::uint32_t channels);
 
   [[nodiscard]] const Footprint& footprint() const { return footprint_; }
 
@@ -52,6 +64,12 @@ class Layout {
   /// `crossing`: edges of each channel that cross the network.
   [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges,
                                       std::vector<std::uint32_t>& crossing) const;
+  /// Notes hop by hop what a ring takes where its hops differ (Footprint::Phase::ring).
+  void note_ring(const std::vector<Edge>& edges,
+                 std::vector<std::vector<RingHop>>& hops,
+                 Footprint::Phase& phase) const;
+  /// Adds up whole paths, each pair of ends once.
+  void add_paths(const std::vector<Edge>& edges, Footprint::Phase& phase, DemandSum& sum) const;
 
   const routing::Router& router_;
   std::span<const GpuId> group_;

@@ -18,6 +18,7 @@
 #include "collective/layout.hpp"
 #include "collective/nccl/choice.hpp"
 #include "collective/price.hpp"
+#include "collective/shape_hint.hpp"
 #include "collective/step_plan.hpp"
 
 namespace stepcast::collective {
@@ -36,8 +37,8 @@ std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
     if (algorithm.kind != request.kind) {
       continue;
     }
-    if (request.algorithm.empty() || request.algorithm == algorithm.name ||
-        request.algorithm == algorithm.family) {
+    const std::string_view hint = algorithm_of(request.algorithm);
+    if (hint.empty() || hint == algorithm.name || hint == algorithm.family) {
       wanted.push_back(&algorithm);
     }
   }
@@ -55,6 +56,16 @@ std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
   return wanted;
 }
 
+/// True when a level of the shape is summed in NVLink switches.
+bool uses_nvls(const Algorithm& algorithm, const Places& places) {
+  const std::vector<std::string>& levels = places.shape().algorithms;
+  return algorithm.shaped && std::find(levels.begin(), levels.end(), "nvls") != levels.end();
+}
+
+bool needs_simple(const Algorithm& algorithm, const Places& places) {
+  return algorithm.simple_only || uses_nvls(algorithm, places);
+}
+
 /// What a call runs on, as far as an algorithm may refuse it.
 struct Ground {
   const Places& places;
@@ -65,7 +76,10 @@ struct Ground {
 /// Why an algorithm cannot do a request on a group, or empty.
 std::string refusal_of(const Algorithm& algorithm, const Request& request, const Ground& ground) {
   const auto& [places, cluster, settings] = ground;
-  if (algorithm.simple_only && request.protocol.value_or(Protocol::kSimple) != Protocol::kSimple) {
+  if (!algorithm.shaped && places.shape() != Shape{}) {
+    return "it has no levels or sides to be chosen";
+  }
+  if (needs_simple(algorithm, places) && request.protocol.value_or(Protocol::kSimple) != Protocol::kSimple) {
     return fmt::format("it runs in protocol Simple only, not in {}", name_of(*request.protocol));
   }
   if (!settings.pxn && algorithm.forwards_by_rail) {
@@ -75,6 +89,12 @@ std::string refusal_of(const Algorithm& algorithm, const Request& request, const
     return "it passes on data of others in equal parts, and the splits differ";
   }
   std::string refusal = algorithm.available == nullptr ? std::string() : algorithm.available(cluster);
+  if (refusal.empty() && uses_nvls(algorithm, places)) {
+    const auto all = algorithms();
+    refusal = std::find_if(all.begin(), all.end(), [](const Algorithm& one) {
+                return one.family == "nvls";
+              })->available(cluster);
+  }
   if (refusal.empty() && algorithm.reduces_in_fabric) {
     const topology::Sharp& sharp = *cluster.sharp;
     const std::uint32_t most = std::max(algorithm.channels(places), 1U);
@@ -108,7 +128,9 @@ std::vector<const Algorithm*> possible_algorithms(const Request& request, const 
   if (possible.empty()) {
     std::vector<std::string> others;
     for (const Algorithm& algorithm : algorithms()) {
-      if (algorithm.kind == request.kind && refusal_of(algorithm, request, ground).empty()) {
+      const Places plain = ground.places.shaped({});
+      if (algorithm.kind == request.kind &&
+          refusal_of(algorithm, request, {plain, ground.cluster, ground.settings}).empty()) {
         others.emplace_back(algorithm.family);
       }
     }
@@ -183,6 +205,7 @@ Passage passage_of(const Footprint& footprint,
   passage.network_steps = steady.network_steps;
   passage.local_latency = phase.local_latency;
   passage.network_latency = phase.network_latency;
+  passage.ring = phase.ring;
   passage.work = hop_payload(request.bytes, steady, footprint.channels);
   passage.rate = phase.rate;
   passage.last_step_exposed = steady.last_step_exposed;
@@ -223,11 +246,13 @@ PricedPhases price_in(Protocol protocol,
 
 /// The asked protocol, or the one with the least time on an idle fabric (ties: the first).
 PricedPhases choose_price(const Algorithm& algorithm,
+                          const Places& places,
                           const Request& request,
                           const hardware::CollectiveConstants& constants,
                           const std::vector<Passage>& passages) {
-  if (algorithm.simple_only || request.protocol) {
-    return price_in(algorithm.simple_only ? Protocol::kSimple : *request.protocol, constants, passages);
+  const bool simple = needs_simple(algorithm, places);
+  if (simple || request.protocol) {
+    return price_in(simple ? Protocol::kSimple : *request.protocol, constants, passages);
   }
   PricedPhases best = price_in(kProtocols[0], constants, passages);
   for (std::size_t i = 1; i < kProtocols.size(); ++i) {
@@ -254,6 +279,9 @@ CoupledActivity coupled_of(const Price& price,
 Lowered chosen_form(const Request& request, const Algorithm& algorithm, Form form) {
   Lowered lowered;
   lowered.algorithm = algorithm.name;
+  if (const std::size_t colon = request.algorithm.find(':'); colon != std::string::npos) {
+    lowered.algorithm += request.algorithm.substr(colon);
+  }
   lowered.form = form;
   lowered.protocol = algorithm.simple_only ? Protocol::kSimple : request.protocol.value_or(Protocol::kLl);
   lowered.channels = std::max(request.channels, 1U);
@@ -326,6 +354,7 @@ StepCosts step_costs(Protocol protocol, const hardware::CollectiveConstants& con
 /// Layouts of one group, by what they depend on.
 struct Lowering::Layouts {
   struct Known {
+    std::shared_ptr<const Places> places;
     Pattern (*pattern)(const Places&, std::uint32_t, std::uint32_t);
     std::uint32_t channels;
     std::uint32_t root;
@@ -334,7 +363,8 @@ struct Lowering::Layouts {
   const routing::Router& router;
   std::vector<GpuId> group;
   std::shared_ptr<const Places> places;
-  std::shared_ptr<const nccl::GroupCosts> costs;  // of several members
+  std::shared_ptr<const nccl::GroupCosts> costs;                // of several members
+  std::map<std::string, std::shared_ptr<const Places>> shaped;  // by hint
   std::vector<Known> kept;
 
   Layouts(const Lowering& lowering, std::span<const GpuId> of)
@@ -346,17 +376,38 @@ struct Lowering::Layouts {
     }
   }
 
-  const Layout& of(const Algorithm& algorithm, std::uint32_t channel_hint, std::uint32_t root) {
-    const std::uint32_t most = std::max(algorithm.channels(*places), 1U);
+  /// The places as a hint sees them: algorithms in levels know those of the fabric, and their shape.
+  const std::shared_ptr<const Places>& seen_by(const std::string& hint) {
+    const std::string_view name = algorithm_of(hint);
+    const auto all = algorithms();
+    const bool levels = std::any_of(all.begin(), all.end(), [&](const Algorithm& algorithm) {
+      return algorithm.shaped && (name == algorithm.name || name == algorithm.family);
+    });
+    if (!levels && hint.size() == name.size()) {
+      return places;
+    }
+    std::shared_ptr<const Places>& known = shaped[hint];
+    if (known == nullptr) {
+      known = std::make_shared<const Places>(places_in_fabric(router, group, *places).shaped(shape_of(hint)));
+    }
+    return known;
+  }
+
+  const Layout& of(const Algorithm& algorithm,
+                   const std::shared_ptr<const Places>& seen,
+                   std::uint32_t channel_hint,
+                   std::uint32_t root) {
+    const std::uint32_t most = std::max(algorithm.channels(*seen), 1U);
     const std::uint32_t channels = channel_hint == 0 ? most : std::min(most, channel_hint);
     root = algorithm.rooted ? root : 0;
     for (const Known& known : kept) {
-      if (known.pattern == algorithm.pattern && known.channels == channels && known.root == root) {
+      if (known.places == seen && known.pattern == algorithm.pattern && known.channels == channels &&
+          known.root == root) {
         return *known.layout;
       }
     }
-    kept.push_back({algorithm.pattern, channels, root,
-                    std::make_unique<Layout>(router, group, places, algorithm, channels, root)});
+    kept.push_back({seen, algorithm.pattern, channels, root,
+                    std::make_unique<Layout>(router, group, seen, algorithm, channels, root)});
     return *kept.back().layout;
   }
 };
@@ -451,8 +502,22 @@ Lowered Lowering::lower_on(const Request& asked,
   STEPCAST_CHECK(!group.empty() && asked.bytes >= Bytes(0) && asked.root < group.size(),
                  "{} bytes, {} members, root {}", asked.bytes.count(), group.size(), asked.root);
   const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
-  const auto possible =
-      possible_algorithms(asked, {*layouts.places, router_.cluster(), chooser_->settings()});
+  if (asked.steps != nullptr) {
+    STEPCAST_CHECK(
+        asked.steps->kind == asked.kind && asked.steps->members == group.size() && asked.steps->switches == 0,
+        "a step list of {} for {} members", name_of(asked.steps->kind), asked.steps->members);
+    if (group.size() > 1 && asked.bytes > Bytes(0)) {
+      return play(asked, Layout(router_, group, layouts.places, asked.steps->channels));
+    }
+    Lowered nothing;
+    nothing.algorithm = asked.algorithm;
+    nothing.protocol = asked.protocol.value_or(Protocol::kLl);
+    nothing.channels = asked.steps->channels;
+    nothing.form = Form::kSteps;
+    return empty_call(std::move(nothing), constants.launch);
+  }
+  const std::shared_ptr<const Places> places = layouts.seen_by(asked.algorithm);
+  const auto possible = possible_algorithms(asked, {*places, router_.cluster(), chooser_->settings()});
   Request request = asked;
   if (possible[0]->least > Bytes(0)) {
     request.bytes = possible[0]->least;
@@ -465,7 +530,7 @@ Lowered Lowering::lower_on(const Request& asked,
   Lowered best;
   const Algorithm* chosen = nullptr;
   for (const Algorithm* algorithm : decision.algorithms) {
-    const Layout& layout = layouts.of(*algorithm, request.channels, request.root);
+    const Layout& layout = layouts.of(*algorithm, places, request.channels, request.root);
     Lowered lowered = lower_with(*algorithm, request, layout.footprint());
     if (chosen == nullptr || lowered.idle_time < best.idle_time) {
       best = std::move(lowered);
@@ -477,7 +542,7 @@ Lowered Lowering::lower_on(const Request& asked,
   }
   if (form == Form::kSteps || uneven(request)) {
     return step_by_step(std::move(best), *chosen, request,
-                        layouts.of(*chosen, request.channels, request.root));
+                        layouts.of(*chosen, places, request.channels, request.root));
   }
   return best;
 }
@@ -507,6 +572,34 @@ Lowered Lowering::step_by_step(Lowered lowered,
   return lowered;
 }
 
+/// Without a protocol: that of the shortest chain on an idle fabric (ties: the first).
+Lowered Lowering::play(const Request& request, const Layout& layout) const {
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  double messages = 0;
+  for (const Lane& lane : request.steps->lanes) {
+    messages += static_cast<double>(std::count_if(lane.steps.begin(), lane.steps.end(),
+                                                  [](const Step& step) { return sends(step.action); }));
+  }
+  check_messages(messages);
+  Lowered best;
+  for (const Protocol protocol : kProtocols) {
+    if (request.protocol.value_or(protocol) != protocol) {
+      continue;
+    }
+    Lowered lowered;
+    lowered.algorithm = request.algorithm;
+    lowered.protocol = protocol;
+    lowered.channels = request.steps->channels;
+    lowered.form = Form::kSteps;
+    lowered.stepped = transfers_of(*request.steps, request, layout, step_costs(protocol, constants, 1));
+    lowered.idle_time = longest_chain(lowered.stepped, 0, router_.resources());
+    if (best.algorithm.empty() || lowered.idle_time < best.idle_time) {
+      best = std::move(lowered);
+    }
+  }
+  return best;
+}
+
 std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::span<const GpuId> group) const {
   Layouts layouts(*this, group);
   std::vector<Footprint> all;
@@ -523,7 +616,7 @@ std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::sp
           !refusal_of(*leaf, request, {*layouts.places, router_.cluster(), chooser_->settings()}).empty()) {
         continue;
       }
-      all.push_back(layouts.of(*leaf, 0, 0).footprint());
+      all.push_back(layouts.of(*leaf, layouts.places, 0, 0).footprint());
       all.back().costs = layouts.costs;
     }
   }
@@ -627,7 +720,7 @@ Lowered Lowering::lower_with(const Algorithm& algorithm,
   for (std::size_t i = 0; i < steady.size(); ++i) {
     passages.push_back(passage_of(footprint, footprint.phases[i], steady[i], request, host));
   }
-  const PricedPhases chosen = choose_price(algorithm, request, host.collective, passages);
+  const PricedPhases chosen = choose_price(algorithm, *footprint.places, request, host.collective, passages);
   const std::uint32_t usual =
       footprint.several_hosts ? footprint.channels : std::max(host.collective.channels, 1U);
   Lowered lowered = chosen_form(request, algorithm, Form::kCoupled);

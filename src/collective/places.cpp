@@ -25,8 +25,38 @@ Places::Places(std::vector<std::vector<std::uint32_t>> hosts) : hosts_(std::move
       STEPCAST_CHECK(member < members && host_of_[member] == kNowhere, "member {} of {}", member, members);
       host_of_[member] = host;
       local_of_[member] = local;
+      order_.push_back(member);
     }
   }
+  if (equal_) {
+    for (const std::uint32_t size : {largest_, host_count()}) {
+      if (size > 1) {
+        levels_.push_back(size);
+      }
+    }
+  }
+}
+
+Places Places::with_levels(const std::vector<std::uint32_t>& hosts,
+                           const std::vector<std::uint32_t>& sizes) const {
+  STEPCAST_CHECK(equal_ && hosts.size() == hosts_.size(), "levels of {} hosts", hosts.size());
+  Places made = *this;
+  made.order_.clear();
+  for (const std::uint32_t host : hosts) {
+    made.order_.insert(made.order_.end(), hosts_[host].begin(), hosts_[host].end());
+  }
+  made.levels_.clear();
+  if (largest_ > 1) {
+    made.levels_.push_back(largest_);
+  }
+  made.levels_.insert(made.levels_.end(), sizes.begin(), sizes.end());
+  return made;
+}
+
+Places Places::shaped(Shape shape) const {
+  Places made = *this;
+  made.shape_ = std::move(shape);
+  return made;
 }
 
 Places Places::even(std::uint32_t members, std::uint32_t hosts) {

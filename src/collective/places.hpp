@@ -1,9 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace stepcast::collective {
+
+/// How a group is cut for an algorithm in levels or dimensions: innermost first.
+struct Shape {
+  std::vector<std::uint32_t> sizes;     ///< members of each level; empty = those of the fabric
+  std::vector<std::string> algorithms;  ///< of each level; empty = rings
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
 
 /// How the members of a group are spread over hosts: all that an algorithm knows of the fabric. A host is
 /// what its members reach without the network (an NVLink domain). Members are their indices in the group.
@@ -37,10 +45,27 @@ class Places {
     return hosts_[host][rail % hosts_[host].size()];
   }
 
+  /// Levels of the fabric that hold the members, innermost first, their sizes multiplied giving all of them:
+  /// hosts, then what joins hosts. Empty when hosts have unequal numbers of members.
+  [[nodiscard]] const std::vector<std::uint32_t>& levels() const { return levels_; }
+  /// Members in the order of the levels: those of one host, then the next host of the same level ...
+  [[nodiscard]] const std::vector<std::uint32_t>& in_order() const { return order_; }
+  /// The same members, with levels that the switches between hosts make. `hosts`: hosts() in the order of the
+  /// fabric; `sizes`: hosts in a unit, units in the next level ...
+  [[nodiscard]] Places with_levels(const std::vector<std::uint32_t>& hosts,
+                                   const std::vector<std::uint32_t>& sizes) const;
+
+  /// What was asked for; empty = the algorithm's own choice.
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+  [[nodiscard]] Places shaped(Shape shape) const;
+
  private:
   std::vector<std::vector<std::uint32_t>> hosts_;
   std::vector<std::uint32_t> host_of_;
   std::vector<std::uint32_t> local_of_;
+  std::vector<std::uint32_t> levels_;
+  std::vector<std::uint32_t> order_;
+  Shape shape_;
   bool equal_ = true;
   std::uint32_t largest_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -51,6 +52,32 @@ double channel_cap(Protocol protocol, const Passage& passage, std::int64_t wire,
     cap = std::min(cap, std::max(passage.channel_rate, static_cast<double>(wire) / full_channel));
   }
   return cap < passage.rate ? cap : 0;
+}
+
+/// The longest of all ways of `steps` hops around a ring.
+Int128 longest_way(Protocol protocol,
+                   const hardware::CollectiveConstants& constants,
+                   std::span<const RingHop> ring,
+                   std::int64_t steps) {
+  std::vector<std::int64_t> hops;
+  hops.reserve(ring.size());
+  Int128 around = 0;
+  for (const RingHop& hop : ring) {
+    hops.push_back(hop_latency(protocol, constants, hop.network, hop.latency).ps());
+    around += hops.back();
+  }
+  const auto size = static_cast<std::int64_t>(hops.size());
+  const auto rest = static_cast<std::size_t>(steps % size);
+  Int128 part = 0;
+  for (std::size_t i = 0; i < rest; ++i) {
+    part += hops[i];
+  }
+  Int128 longest = part;
+  for (std::size_t first = 0; rest > 0 && first + 1 < hops.size(); ++first) {
+    part += hops[(first + rest) % hops.size()] - hops[first];
+    longest = std::max(longest, part);
+  }
+  return around * (steps / size) + longest;
 }
 
 }  // namespace
@@ -132,10 +159,12 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
   }
   result.cap = channel_cap(protocol, passage, result.work, 1 / useful);
   const Duration transfer = wire_time(result.work, result.cap > 0 ? result.cap : passage.rate);
-  const Int128 hops_ps =
-      Int128{passage.steps - passage.network_steps} *
-          hop_latency(protocol, constants, false, passage.local_latency).ps() +
-      Int128{passage.network_steps} * hop_latency(protocol, constants, true, passage.network_latency).ps();
+  const Int128 hops_ps = passage.ring.empty()
+                             ? Int128{passage.steps - passage.network_steps} *
+                                       hop_latency(protocol, constants, false, passage.local_latency).ps() +
+                                   Int128{passage.network_steps} *
+                                       hop_latency(protocol, constants, true, passage.network_latency).ps()
+                             : longest_way(protocol, constants, passage.ring, passage.steps);
   constexpr std::int64_t kMostPs = 4'000'000'000'000'000'000;  // as wire_time: their sum is a Duration
   if (hops_ps > kMostPs) {
     throw UnsupportedError(fmt::format(

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "base/units.hpp"
 #include "collective/collective.hpp"
@@ -17,6 +18,7 @@ struct Passage {
   std::int64_t network_steps = 0;  ///< those that cross the network, <= steps
   Duration local_latency;          ///< physical latency of a hop of either kind: no hop is faster
   Duration network_latency;
+  std::span<const RingHop> ring;   ///< not empty: the steps go around it, each hop with its own latency
   std::int64_t work = 0;           ///< payload bytes on every hop
   double rate = 0;                 ///< bytes/s of every hop on an idle fabric, > 0 unless work is 0
   bool last_step_exposed = false;  ///< kappa applies (LL128 and Simple)

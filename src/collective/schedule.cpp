@@ -64,6 +64,19 @@ bool reduces(Kind kind) {
   return kind == Kind::kAllReduce || kind == Kind::kReduceScatter || kind == Kind::kReduce;
 }
 
+std::uint32_t chunks_of(const Schedule& schedule, Buffer buffer) {
+  const bool gathers = schedule.kind == Kind::kAllGather || schedule.kind == Kind::kGather;
+  const bool scatters = schedule.kind == Kind::kReduceScatter || schedule.kind == Kind::kScatter;
+  return (buffer == Buffer::kInput && gathers) || (buffer == Buffer::kOutput && scatters)
+             ? schedule.chunks / schedule.members
+             : schedule.chunks;
+}
+
+std::uint32_t first_chunk_of(const Schedule& schedule, Buffer buffer, std::uint32_t member) {
+  const std::uint32_t size = chunks_of(schedule, buffer);
+  return buffer == Buffer::kScratch || size == schedule.chunks ? 0 : member * size;
+}
+
 bool receives(Action action) {
   return action != Action::kSend && action != Action::kCopy && action != Action::kReduce;
 }

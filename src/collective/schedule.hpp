@@ -98,6 +98,11 @@ struct Schedule {
   std::vector<Lane> lanes;
 };
 
+/// Chunks of a member's input or output buffer: of the whole, or its part of it. Scratch has no size.
+[[nodiscard]] std::uint32_t chunks_of(const Schedule& schedule, Buffer buffer);
+/// Where a member's input or output begins in the one buffer of a schedule in place.
+[[nodiscard]] std::uint32_t first_chunk_of(const Schedule& schedule, Buffer buffer, std::uint32_t member);
+
 /// What the symbolic checker found. `ok` or the first violation, naming step, rank and chunk.
 struct CheckResult {
   bool ok = false;

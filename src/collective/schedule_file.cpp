@@ -23,7 +23,7 @@ ChunkRange range_of(const config::Node& node) {
   ChunkRange range;
   range.buffer = static_cast<Buffer>(node.require("buffer").one_of({"input", "output", "scratch"}));
   range.offset = whole(node.require("offset"), kMostChunks);
-  range.count = whole(node.require("count"), kMostChunks);
+  range.count = node.get("count").present() ? whole(node.get("count"), kMostChunks) : 1;
   return range;
 }
 
@@ -89,7 +89,7 @@ class JsonReader {
       step.send_peer = whole(node.require("to"), kMostMembers);
     }
     step.source = range_of(node.require("source"));
-    step.destination = range_of(node.require("destination"));
+    step.destination = node.get("destination").present() ? range_of(node.get("destination")) : step.source;
     if (node.get("after").present()) {
       for (const config::Node& before : node.get("after").items()) {
         before.allow_only({"lane", "step"});
@@ -109,6 +109,19 @@ bool looks_like_xml(const std::string& text) {
   return first != std::string::npos && text[first] == '<';
 }
 
+/// Counts what stands for a step before anything is parsed: a tree of too many would not fit into memory.
+void check_step_count(const std::string& text, const std::string& name, std::string_view mark) {
+  std::size_t steps = 0;
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + mark.size())) {
+    ++steps;
+  }
+  if (steps > kMostFileSteps) {
+    throw UnsupportedError(
+        fmt::format("{}: {} steps, and at most {} are read; cut the buffer into fewer chunks", name, steps,
+                    kMostFileSteps));
+  }
+}
+
 ScheduleFile read_json(const std::string& text, const std::string& name) {
   config::Diagnostics diagnostics;
   const config::Document document = config::Document::parse(text, name, diagnostics);
@@ -124,7 +137,9 @@ ScheduleFile read_schedule(const std::string& text, const std::string& name) {
     throw InputError(
         fmt::format("{}: the file is empty; give MSCCL XML or the JSON of stepcast dump schedule", name));
   }
-  ScheduleFile file = looks_like_xml(text) ? read_msccl(text, name) : read_json(text, name);
+  const bool xml = looks_like_xml(text);
+  check_step_count(text, name, xml ? "<step" : "\"action\"");
+  ScheduleFile file = xml ? read_msccl(text, name) : read_json(text, name);
   // The checker follows every chunk of every member's buffers as a count per contributor.
   constexpr double kMostCounts = 1.5e8;
   const double members = file.schedule.members;

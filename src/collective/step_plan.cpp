@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +27,57 @@ void sort_unique(std::vector<std::uint32_t>& numbers) {
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
+}  // namespace
+
+ChunkTracker::ChunkTracker(const Schedule& schedule) : schedule_(schedule), memory_(schedule.members) {
+  for (std::uint32_t member = 0; member < schedule.members; ++member) {
+    memory_[member].input.resize(schedule.chunks);
+    memory_[member].output.resize(schedule.in_place ? 0 : schedule.chunks);
+    for (std::uint32_t index = 0; index < chunks_of(schedule, Buffer::kInput); ++index) {
+      slot(member, Buffer::kInput, index) = first_chunk_of(schedule, Buffer::kInput, member) + index;
+    }
+  }
+}
+
+std::uint32_t& ChunkTracker::slot(std::uint32_t member, Buffer buffer, std::uint32_t index) {
+  Memory& memory = memory_[member];
+  if (buffer == Buffer::kScratch) {
+    memory.scratch.resize(std::max(memory.scratch.size(), std::size_t{index} + 1));
+    return memory.scratch[index];
+  }
+  if (!schedule_.in_place) {
+    return buffer == Buffer::kInput ? memory.input[index] : memory.output[index];
+  }
+  return memory.input[first_chunk_of(schedule_, buffer, member) + index];
+}
+
+const std::vector<std::uint32_t>& ChunkTracker::follow(const LaneRunner::Ran& ran) {
+  const Lane& lane = schedule_.lanes[ran.lane];
+  const Step& step = lane.steps[ran.step];
+  moved_.clear();
+  if (ran.received != LaneRunner::kNoMessage) {
+    moved_ = std::exchange(messages_[ran.received], {});
+  } else {
+    for (std::uint32_t i = 0; i < step.source.count; ++i) {
+      moved_.push_back(slot(lane.rank, step.source.buffer, step.source.offset + i));
+    }
+  }
+  // What a reduction adds to is data of the same chunks.
+  if (step.action != Action::kSend && step.action != Action::kRecvReduceSend) {
+    for (std::uint32_t i = 0; i < step.destination.count; ++i) {
+      slot(lane.rank, step.destination.buffer, step.destination.offset + i) = moved_[i];
+    }
+  }
+  if (ran.sent == LaneRunner::kNoMessage) {
+    moved_.clear();
+  } else {
+    messages_.push_back(moved_);
+  }
+  return moved_;
+}
+
+namespace {
+
 class TransferMaker {
  public:
   TransferMaker(const Schedule& schedule,
@@ -38,10 +90,17 @@ class TransferMaker {
         costs_(costs),
         lanes_(schedule.lanes.size()),
         done_(schedule.lanes.size()) {
-    std::int64_t end = 0;
-    for (const Bytes split : request.splits) {
-      split_ends_.push_back(end += split.count());
+    if (request.steps != nullptr) {
+      tracker_.emplace(schedule);
     }
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < request.splits.size(); ++i) {
+      end = i % schedule.members == 0 ? 0 : end;  // the next member's
+      split_ends_.push_back(end += request.splits[i].count());
+    }
+    STEPCAST_CHECK(split_ends_.empty() || split_ends_.size() == schedule.members ||
+                       split_ends_.size() == std::size_t{schedule.members} * schedule.members,
+                   "{} splits of {} members", split_ends_.size(), schedule.members);
   }
 
   SteppedTransfers make() {
@@ -73,8 +132,14 @@ class TransferMaker {
       }
       state.received.push_back(static_cast<std::uint32_t>(ran.received));
     }
+    std::int64_t tracked = 0;
+    if (tracker_) {
+      for (const std::uint32_t chunk : tracker_->follow(ran)) {
+        tracked += first_byte(lane.rank, chunk + 1) - first_byte(lane.rank, chunk);
+      }
+    }
     if (ran.sent != LaneRunner::kNoMessage) {
-      send(lane, step, state);
+      send(lane, step, state, tracker_ ? tracked : payload(lane.rank, step));
     }
     if (has_dependencies_) {
       // What a step of another lane waits for when it comes after this one.
@@ -85,14 +150,14 @@ class TransferMaker {
     }
   }
 
-  void send(const Lane& lane, const Step& step, LaneState& state) {
+  void send(const Lane& lane, const Step& step, LaneState& state, std::int64_t payload) {
     StepTransfer transfer;
     const bool from_switch = lane.rank >= schedule_.members;
     const bool to_switch = step.send_peer >= schedule_.members;
     STEPCAST_CHECK(!from_switch || !to_switch, "a message between two switches");
     transfer.source = from_switch ? step.send_peer : lane.rank;
     transfer.destination = to_switch ? lane.rank : step.send_peer;
-    transfer.payload = payload(step);
+    transfer.payload = payload;
     transfer.work = costs_.wire_bytes(transfer.payload);
     const Layout::Hop& hop = prepared(lane.channel, transfer.source, transfer.destination,
                                       from_switch ? Via::kDown
@@ -121,20 +186,22 @@ class TransferMaker {
   }
 
   /// Bytes of the chunks that a step sends: what it reads, or what it stores and forwards.
-  [[nodiscard]] std::int64_t payload(const Step& step) const {
+  [[nodiscard]] std::int64_t payload(std::uint32_t sender, const Step& step) const {
     const ChunkRange& range = step.action == Action::kRecvCopySend ? step.destination : step.source;
-    return first_byte(range.offset + range.count) - first_byte(range.offset);
+    return first_byte(sender, range.offset + range.count) - first_byte(sender, range.offset);
   }
 
-  /// Bytes of the buffer before a chunk.
-  [[nodiscard]] std::int64_t first_byte(std::uint32_t chunk) const {
+  /// Bytes of the buffer of a member before a chunk.
+  [[nodiscard]] std::int64_t first_byte(std::uint32_t sender, std::uint32_t chunk) const {
     if (split_ends_.empty()) {
       return static_cast<std::int64_t>(Int128{request_.bytes.count()} * chunk / schedule_.chunks);
     }
     const std::uint32_t part = schedule_.chunks / schedule_.members;
     const std::uint32_t member = chunk / part;
-    const std::int64_t before = member == 0 ? 0 : split_ends_[member - 1];
-    const std::int64_t own = member < split_ends_.size() ? split_ends_[member] - before : 0;
+    const std::size_t row =
+        split_ends_.size() == schedule_.members ? 0 : std::size_t{sender} * schedule_.members;
+    const std::int64_t before = member == 0 ? 0 : split_ends_[row + member - 1];
+    const std::int64_t own = member < schedule_.members ? split_ends_[row + member] - before : 0;
     return before + static_cast<std::int64_t>(Int128{own} * (chunk % part) / part);
   }
 
@@ -155,9 +222,10 @@ class TransferMaker {
 
   const Schedule& schedule_;
   const Request& request_;
-  std::vector<std::int64_t> split_ends_;  // by member, of an uneven all-to-all
+  std::vector<std::int64_t> split_ends_;  // of an uneven all-to-all: by receiver, or by sender and receiver
   const Layout& layout_;
   const StepCosts& costs_;
+  std::optional<ChunkTracker> tracker_;  // of a step list
   bool has_dependencies_ = any_dependency(schedule_);
   std::vector<LaneState> lanes_;
   struct Done {

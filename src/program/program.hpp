@@ -86,6 +86,8 @@ struct CollectiveDetail {
   std::string protocol;        ///< hint
   std::uint32_t channels = 0;  ///< hint
   std::vector<Bytes> splits;   ///< uneven all-to-all; empty = even
+  /// A step list to be played, of which `algorithm` is the name; no file of ours holds it. Null = none.
+  std::shared_ptr<const collective::Schedule> steps = {};
   friend bool operator==(const CollectiveDetail&, const CollectiveDetail&) = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/fingerprint.hpp"
 #include "collective/price.hpp"
 
 namespace stepcast::replay {
@@ -108,8 +109,11 @@ std::uint32_t AlonePrices::shape_of(const program::Group& group) {
       for (collective::Footprint::Phase& phase : footprint.phases) {
         rates.push_back(rate_now(phase.demands, phase.divisor));
         phase.demands.clear();
-        key.insert(key.end(), {bits(phase.local_latency), bits(phase.network_latency), bits(phase.rate),
-                               bits(rates.back())});
+        key.insert(key.end(), {bits(phase.local_latency), bits(phase.network_latency), phase.ring.size(),
+                               bits(phase.rate), bits(rates.back())});
+        for (const collective::RingHop& hop : phase.ring) {
+          key.insert(key.end(), {bits(hop.latency), hop.network ? 1U : 0U});
+        }
       }
     }
     const auto [at, added] = shapes_index_.try_emplace(key, static_cast<std::uint32_t>(shapes_.size()));
@@ -213,8 +217,8 @@ std::int64_t AlonePrices::alone_ps(const collective::CoupledActivity& activity) 
 std::int64_t AlonePrices::alone_ps(const collective::Lowered& lowered) const {
   if (lowered.form == collective::Form::kSteps) {
     throw UnsupportedError(
-        "an uneven all-to-all is many flows, which fidelity \"analytic\" does not price; use --fidelity "
-        "flow");
+        "step lists and uneven all-to-alls are many flows, which fidelity \"analytic\" does not price; use "
+        "--fidelity flow");
   }
   std::vector<double> rates{rate_now(lowered.coupled.demands, lowered.coupled.divisor)};
   for (const collective::CoupledActivity& phase : lowered.then) {

@@ -21,6 +21,7 @@ program::CollectiveDetail detail_of(const collective::Request& request) {
   detail.protocol = request.protocol ? std::string(collective::name_of(*request.protocol)) : std::string();
   detail.channels = request.channels;
   detail.splits = request.splits;
+  detail.steps = request.steps;
   return detail;
 }
 
@@ -209,7 +210,11 @@ std::vector<CollectiveTime> run_collectives(const routing::Router& router,
   run.fold = options.fold;
   run.record_timeline = true;
   run.lowering = &lowering;
-  if (others.empty() && options.form == collective::Form::kCoupled) {
+  // Members of what is played step by step end one by one: each size gets a run of its own.
+  const bool stepped = std::any_of(chosen.begin(), chosen.end(), [](const collective::Lowered& lowered) {
+    return lowered.form == collective::Form::kSteps;
+  });
+  if (others.empty() && options.form == collective::Form::kCoupled && !stepped) {
     const program::Programs programs = sequence_of(calls, static_cast<std::uint32_t>(group.size()));
     const std::vector<Duration> sequence =
         sequence_times(execute(programs, placement, router, *compute, run), sizes.size());

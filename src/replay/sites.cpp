@@ -139,7 +139,7 @@ class Resolver {
       const program::CollectiveDetail& detail = program.collectives[op.detail];
       spec.request = {detail.kind,     Bytes(op.bytes),  op.dtype,
                       detail.root,     detail.algorithm, protocol_hint(detail.protocol),
-                      detail.channels, detail.splits};
+                      detail.channels, detail.splits,    detail.steps};
       spec.meaning = op.meaning;
     } else if (op.kind == OpKind::kStorage) {
       spec.write = (op.flags & Operation::kWrite) != 0;
@@ -157,7 +157,8 @@ class Resolver {
                  static_cast<int>(request.dtype), request.root,
                  request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
                  static_cast<int>(spec.meaning), spec.eager, spec.receives, spec.write, spec.target, fixed,
-                 static_cast<std::int64_t>(request.splits.size())});
+                 static_cast<std::int64_t>(request.splits.size()),
+                 reinterpret_cast<std::intptr_t>(request.steps.get())});
     for (const Bytes split : request.splits) {
       key_.push_back(split.count());
     }

@@ -17,7 +17,8 @@ namespace stepcast::replay {
 namespace {
 
 const std::vector<std::string>& cluster_keys() {
-  static const std::vector<std::string> keys{"host", "hosts", "fabric", "storage", "faults", "sharp", "nccl"};
+  static const std::vector<std::string> keys{"host",   "hosts", "fabric", "storage",
+                                             "faults", "sharp", "nccl",   "queue_pairs"};
   return keys;
 }
 
@@ -90,7 +91,10 @@ void apply_nccl(const std::vector<std::string>& given, topology::Cluster& cluste
       }
     }
   }
-  static_cast<void>(collective::nccl::settings_of(cluster.nccl));
+  const collective::nccl::Settings settings = collective::nccl::settings_of(cluster.nccl);
+  if (settings.queue_pairs > 0) {
+    cluster.queue_pairs = settings.queue_pairs;
+  }
 }
 
 [[noreturn]] void refuse_ranks(std::string_view flag,

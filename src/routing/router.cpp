@@ -152,14 +152,17 @@ struct Router::State {
     const std::vector<NodeId> in = ends_of(to);
     Path path;
     const std::size_t pairs = out.size() == in.size() ? out.size() : out.size() * in.size();
-    for (std::size_t i = 0; i < pairs; ++i) {
+    // Queue pairs differ where flows are hashed only.
+    const std::uint32_t queues = entry.uses_flow ? cluster.queue_pairs : 1;
+    for (std::size_t at = 0; at < pairs * queues; ++at) {
+      const std::size_t i = at / queues;
       const NodeId source = out.size() == in.size() ? out[i] : out[i / in.size()];
       const NodeId destination = in[i % in.size()];
       const NodeId relay = fabric().gpu_node(exit);
       const std::array parts = {Part{fabric().gpu_node(from), relay}, Part{relay, source},
                                 Part{source, destination, Reach::kNetwork},
                                 Part{destination, fabric().gpu_node(to)}};
-      add_branch(parts, static_cast<std::uint32_t>(pairs), flow, path);
+      add_branch(parts, static_cast<std::uint32_t>(pairs * queues), flow * queues + at % queues, path);
     }
     return path;
   }

@@ -15,6 +15,7 @@ namespace stepcast::topology {
 namespace {
 
 constexpr std::int64_t kMostHosts = 1'000'000;
+constexpr std::int64_t kMostQueuePairs = 128;  // NCCL_IB_QPS_PER_CONNECTION goes as far
 constexpr std::int64_t kMostGpus = 16'000'000;
 
 const Builder* find_builder(const config::Node& fabric) {
@@ -314,7 +315,8 @@ Cluster read_cluster(const config::Document& document,
                      const hardware::Catalog& catalog,
                      config::Diagnostics& diagnostics) {
   const config::Node root = document.root();
-  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp", "nccl"});
+  root.allow_only({"name", "description", "host", "hosts", "fabric", "storage", "faults", "sharp", "nccl",
+                   "queue_pairs"});
   const std::string name = root.require("name").name();
   const std::string description = root.get("description").text();
   hardware::HostKind host = catalog.host(root.require("host"));
@@ -347,6 +349,9 @@ Cluster read_cluster(const config::Document& document,
   }
   std::optional<Sharp> sharp = read_sharp(root.get("sharp"));
   Nccl nccl = read_nccl(root.get("nccl"));
+  const config::Node pairs = root.get("queue_pairs");
+  const auto queue_pairs =
+      pairs.present() ? static_cast<std::uint32_t>(pairs.integer(1, kMostQueuePairs)) : 1U;
   diagnostics.throw_if_any();
   return {name,
           description,
@@ -357,6 +362,7 @@ Cluster read_cluster(const config::Document& document,
           std::move(faults),
           sharp,
           std::move(nccl),
+          queue_pairs,
           fabric.place()};
 }
 

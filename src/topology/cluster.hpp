@@ -62,6 +62,9 @@ struct Cluster {
   std::vector<Fault> faults;
   std::optional<Sharp> sharp = {};  ///< none: the switches only forward
   Nccl nccl = {};
+  /// Queue pairs of a connection between two NICs: each carries an equal part, and where flows are hashed
+  /// each takes a path of its own.
+  std::uint32_t queue_pairs = 1;
   config::Place fabric_place = {};  ///< of the fabric in the file, for errors found later
 };
 
@@ -70,7 +73,8 @@ struct Cluster {
 [[nodiscard]] std::optional<std::int64_t> declared_gpus(const config::Document& document,
                                                         const hardware::Catalog& catalog);
 
-/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp, nccl;
+/// Reads a cluster document (keys: name, description, host, hosts, fabric, storage, faults, sharp, nccl,
+/// queue_pairs;
 /// ../topologies/README.md). Throws InputError with all errors found.
 [[nodiscard]] Cluster read_cluster(const config::Document& document,
                                    const hardware::Catalog& catalog,

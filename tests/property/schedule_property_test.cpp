@@ -32,9 +32,55 @@ std::vector<Places> placings(std::uint32_t members) {
   return all;
 }
 
+/// The same for algorithms in levels: as they choose themselves, and in shapes that fit.
+std::vector<Places> shapes_of(const Algorithm& algorithm, const Places& places) {
+  std::vector<Places> all{places};
+  if (!algorithm.shaped) {
+    return all;
+  }
+  const std::uint32_t n = places.members();
+  const std::vector<std::string> names{"ring", "tree", "halving_doubling", "direct", "nvls"};
+  std::size_t turn = n;  // every algorithm in every level for some number of members
+  const auto add = [&](std::vector<std::uint32_t> sizes) {
+    Shape shape{std::move(sizes), {}};
+    all.push_back(places.shaped(shape));
+    for (int draw = 0; draw < (n <= 8 ? 3 : 1); ++draw) {
+      shape.algorithms.clear();
+      for (std::size_t level = 0; level < shape.sizes.size(); ++level) {
+        shape.algorithms.push_back(names[(turn += 1 + level) % names.size()]);
+      }
+      all.push_back(places.shaped(shape));
+    }
+  };
+  for (std::uint32_t first = 1; first <= n; ++first) {
+    if (n % first == 0) {
+      add({first, n / first});
+    }
+    for (std::uint32_t second = 2; n % first == 0 && second < n / first; ++second) {
+      if (n / first % second == 0) {
+        add({first, second, n / first / second});
+      }
+    }
+  }
+  return all;
+}
+
 /// True when the algorithm has no objection to such a group, whatever the cluster.
 bool takes(const Algorithm& algorithm, const Places& places) {
   return algorithm.fits == nullptr || algorithm.fits(places).empty();
+}
+
+/// Places and shapes of so many members that an algorithm takes.
+std::vector<Places> drawn(const Algorithm& algorithm, std::uint32_t members) {
+  std::vector<Places> all;
+  for (const Places& placed : placings(members)) {
+    for (const Places& places : shapes_of(algorithm, placed)) {
+      if (takes(algorithm, places)) {
+        all.push_back(places);
+      }
+    }
+  }
+  return all;
 }
 
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
@@ -78,14 +124,12 @@ std::map<Pair, double> shares_coupled(const Pattern& pattern,
 TEST_CASE("every algorithm keeps its promise for any number of members and channels", "[collective]") {
   for (const Algorithm& algorithm : algorithms()) {
     for (std::uint32_t members = 1; members <= 17; ++members) {
-      for (const Places& places : placings(members)) {
-        if (!takes(algorithm, places)) {
-          continue;
-        }
+      for (const Places& places : drawn(algorithm, members)) {
         for (std::uint32_t channels = 1; channels <= 3; ++channels) {
           const Schedule schedule = algorithm.schedule(places, channels, members / 2);
           const CheckResult result = check(schedule);
-          CAPTURE(algorithm.name, members, places.host_count(), channels, result.problem);
+          CAPTURE(algorithm.name, members, places.host_count(), places.shape().sizes,
+                  places.shape().algorithms, channels, result.problem);
           CHECK(result.ok);
           CHECK(schedule.kind == algorithm.kind);
           CHECK(schedule.members == members);
@@ -108,13 +152,11 @@ TEST_CASE("every algorithm keeps its promise for 64 members", "[collective]") {
 TEST_CASE("the coupled form of an algorithm moves what its schedule moves", "[collective]") {
   for (const Algorithm& algorithm : algorithms()) {
     for (std::uint32_t members = 2; members <= 12; ++members) {
-      for (const Places& places : placings(members)) {
-        if (!takes(algorithm, places)) {
-          continue;
-        }
+      for (const Places& places : drawn(algorithm, members)) {
         for (std::uint32_t channels = 1; channels <= 3; ++channels) {
           const std::uint32_t root = members / 2;
-          CAPTURE(algorithm.name, members, places.host_count(), channels);
+          CAPTURE(algorithm.name, members, places.host_count(), places.shape().sizes,
+                  places.shape().algorithms, channels);
           const Schedule schedule = algorithm.schedule(places, channels, root);
           const Pattern pattern = algorithm.pattern(places, channels, root);
           const auto steady = algorithm.steady_states({.places = places,

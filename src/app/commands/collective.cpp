@@ -3,6 +3,8 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
+#include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "base/parallel.hpp"
 #include "base/suggestion.hpp"
 #include "collective/nccl/choice.hpp"
+#include "collective/schedule_file.hpp"
 #include "config/data_path.hpp"
 #include "config/quantity.hpp"
 #include "network/model.hpp"
@@ -41,6 +44,8 @@ struct CollectiveArguments {
   std::uint64_t iterations = 20;
   std::uint64_t warmup = 1;
   std::uint64_t gpus = 0;  // 0 = not given
+  std::string splits;
+  bool sizes_given = false;  // -b or -e
   std::vector<std::string> also;
   bool explain = false;
   CommonOptions common;
@@ -217,6 +222,126 @@ std::vector<GpuId> group_of(const replay::RankChoice& choice) {
   return group;
 }
 
+/// The step list that --algo names, as in dump schedule: no algorithm is named like a path.
+std::optional<collective::ScheduleFile> step_list_of(const CollectiveArguments& arguments,
+                                                     collective::Kind kind) {
+  if (arguments.algorithm.find_first_of("./") == std::string::npos) {
+    return std::nullopt;
+  }
+  collective::ScheduleFile file = collective::load_schedule(arguments.algorithm);
+  const collective::Schedule& schedule = file.schedule;
+  if (schedule.kind != kind) {
+    throw InputError(fmt::format("{}: a step list of {}, not of {}; write stepcast collective {}",
+                                 arguments.algorithm, collective::name_of(schedule.kind),
+                                 collective::name_of(kind), collective::name_of(schedule.kind)));
+  }
+  if (arguments.channels != 0 && arguments.channels != schedule.channels) {
+    throw InputError(fmt::format("--channels {}: the step list {} has {} of its own; leave --channels out",
+                                 arguments.channels, arguments.algorithm, schedule.channels));
+  }
+  if (arguments.root != 0 && arguments.root != schedule.root) {
+    throw InputError(fmt::format("-r {}: the root of the step list {} is {}; leave -r out", arguments.root,
+                                 arguments.algorithm, schedule.root));
+  }
+  return file;
+}
+
+/// Bytes that each member sends to each one: the same of all members (a row), or of every member (rows).
+struct Splits {
+  std::vector<std::vector<Bytes>> rows;
+
+  [[nodiscard]] Bytes largest_row() const {
+    Bytes largest;
+    for (const std::vector<Bytes>& row : rows) {
+      largest = std::max(largest, std::accumulate(row.begin(), row.end(), Bytes(0)));
+    }
+    return largest;
+  }
+};
+
+constexpr std::int64_t kMostSplit = std::int64_t{1} << 46;
+
+std::vector<Bytes> row_of(const config::Node& node) {
+  std::vector<Bytes> row;
+  for (const config::Node& split : node.items()) {
+    row.push_back(split.is_number() ? Bytes(split.integer(0, kMostSplit)) : split.bytes());
+    if (row.back().count() > kMostSplit) {
+      split.error("more than 64 TiB", "give fewer bytes");
+    }
+  }
+  return row;
+}
+
+/// --splits: a list (10M,2M,2M,2M) or a JSON file with an array of bytes, or with an array of such arrays.
+Splits splits_of(const std::string& text) {
+  Splits splits;
+  if (text.find_first_of("./") == std::string::npos) {
+    std::vector<Bytes>& row = splits.rows.emplace_back();
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      row.push_back(size_of("--splits", text.substr(begin, end - begin)));
+      if (row.back().count() > kMostSplit) {
+        throw InputError(fmt::format("--splits {}: more than 64 TiB; give fewer bytes", text));
+      }
+      begin = end + 1;
+    }
+    return splits;
+  }
+  config::Diagnostics diagnostics;
+  const config::Document document = config::Document::load(text, diagnostics);
+  const config::Node root = document.root();
+  const std::vector<config::Node> items = root.items();
+  const bool matrix = !items.empty() && items.front().is_array();
+  if (!matrix) {
+    splits.rows.push_back(row_of(root));
+  }
+  for (const config::Node& item : matrix ? items : std::vector<config::Node>{}) {
+    splits.rows.push_back(row_of(item));
+    if (splits.rows.back().size() != items.size()) {
+      item.error(fmt::format("{} splits in a matrix of {} rows", splits.rows.back().size(), items.size()),
+                 "give each member one row, with one split for each member");
+    }
+  }
+  diagnostics.throw_if_any();
+  return splits;
+}
+
+/// Refuses what does not go together with --splits, before anything is built.
+void check_splits(const CollectiveArguments& arguments, collective::Kind kind) {
+  if (kind != collective::Kind::kAllToAll) {
+    throw InputError(
+        fmt::format("--splits: only all_to_all has parts of different sizes, not {}; leave it out",
+                    collective::name_of(kind)));
+  }
+  if (arguments.sizes_given) {
+    throw InputError("--splits and -b or -e both say how many bytes; leave one out");
+  }
+  if (arguments.algorithm.find_first_of("./") != std::string::npos) {
+    throw InputError("--splits: a step list cuts its buffer in equal chunks; leave one out");
+  }
+}
+
+/// Asks for the splits of a group.
+void ask(const Splits& splits, const std::string& flag, std::uint32_t ranks, collective::Request& request) {
+  const std::size_t size = splits.rows.front().size();
+  if (size != ranks) {
+    throw InputError(fmt::format("--splits {}: {} splits for a group of {}; give one for each member{}", flag,
+                                 size, ranks, size > 0 ? fmt::format(", or --ranks {}", size) : ""));
+  }
+  for (const std::vector<Bytes>& row : splits.rows) {
+    request.splits.insert(request.splits.end(), row.begin(), row.end());
+  }
+}
+
+/// Asks for the step list; an explicit --proto goes before its own.
+void play(const collective::ScheduleFile& file, collective::Request& request) {
+  request.algorithm = file.name;
+  request.steps = std::make_shared<const collective::Schedule>(file.schedule);
+  request.protocol = request.protocol ? request.protocol : file.protocol;
+  request.root = file.schedule.root;
+  request.channels = 0;
+}
+
 void check_reduction(const std::string& reduction) {
   const std::vector<std::string> known{"sum", "prod", "min", "max", "avg", "mulsum", "all"};
   if (std::find(known.begin(), known.end(), reduction) == known.end()) {
@@ -264,7 +389,13 @@ void run(const CollectiveArguments& arguments) {
   report::CollectiveSweep sweep;
   sweep.kind = kind_of(arguments.kind);
   sweep.dtype = dtype_of(arguments.dtype);
-  const std::vector<Bytes> wanted = sizes_of(arguments, sweep.step);
+  std::vector<Bytes> wanted = sizes_of(arguments, sweep.step);
+  Splits splits;
+  if (!arguments.splits.empty()) {
+    check_splits(arguments, sweep.kind);
+    splits = splits_of(arguments.splits);
+    wanted = {splits.largest_row()};
+  }
   collective::Request request;
   request.kind = sweep.kind;
   request.dtype = sweep.dtype;
@@ -272,6 +403,10 @@ void run(const CollectiveArguments& arguments) {
   request.protocol = protocol_of(arguments.protocol);
   request.channels = static_cast<std::uint32_t>(arguments.channels);
   request.root = static_cast<std::uint32_t>(arguments.root);
+  const std::optional<collective::ScheduleFile> steps_file = step_list_of(arguments, sweep.kind);
+  if (steps_file) {
+    play(*steps_file, request);
+  }
   check_reduction(arguments.reduction);
   sweep.reduction = arguments.reduction;
   sweep.root = request.root;
@@ -287,11 +422,23 @@ void run(const CollectiveArguments& arguments) {
   options.form = steps ? collective::Form::kSteps : collective::Form::kCoupled;
   options.fidelity = arguments.common.fidelity;
   options.fold = fold_wanted(arguments.common) ? replay::Fold::kAuto : replay::Fold::kOff;
-  check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
+  std::vector<std::string> inputs{config::find_data("topologies", arguments.cluster).path};
+  if (steps_file) {
+    inputs.push_back(arguments.algorithm);
+  }
+  if (arguments.splits.find_first_of("./") != std::string::npos) {
+    inputs.push_back(arguments.splits);
+  }
+  check_outputs(arguments.common, inputs);
 
   const topology::Cluster cluster =
       replay::load_cluster(arguments.cluster, arguments.common.settings, ranks, arguments.common.nccl);
   const replay::RankChoice choice = replay::choose_ranks(cluster, ranks);
+  if (steps_file && steps_file->schedule.members != choice.ranks) {
+    throw InputError(fmt::format("{}: a step list for {} members, and the group has {}; give --ranks {}",
+                                 arguments.algorithm, steps_file->schedule.members, choice.ranks,
+                                 steps_file->schedule.members));
+  }
   if (request.root >= choice.ranks) {
     throw InputError(
         fmt::format("-r {}: the group has ranks 0 to {}; name one of them", request.root, choice.ranks - 1));
@@ -307,7 +454,11 @@ void run(const CollectiveArguments& arguments) {
     others.push_back(one.collective);
   }
   const std::vector<GpuId> group = group_of(choice);
-  const std::vector<Bytes> sizes = whole_elements(wanted, sweep.kind, sweep.dtype, choice.ranks);
+  const std::vector<Bytes> sizes =
+      splits.rows.empty() ? whole_elements(wanted, sweep.kind, sweep.dtype, choice.ranks) : wanted;
+  if (!splits.rows.empty()) {
+    ask(splits, arguments.splits, choice.ranks, request);
+  }
   const routing::Router router(cluster, arguments.common.routing, arguments.common.seed);
   sweep.ranks = choice.ranks;
   sweep.cluster = cluster.name;
@@ -379,14 +530,22 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
   command->add_flag("--explain", arguments->explain,
                     "say what the algorithm and protocol were chosen among, and why");
   command->add_option("--plot", arguments->common.plot, "draw busbw over size into this SVG file");
-  command->add_option("--algo", arguments->algorithm, "algorithm family or leaf (stepcast list algorithms)");
+  command->add_option("--algo", arguments->algorithm,
+                      "algorithm family or leaf (stepcast list algorithms), or a step list to be checked and "
+                      "played: MSCCL XML or the JSON of dump schedule");
+  command->add_option("--splits", arguments->splits,
+                      "bytes that each member sends to each one (all_to_all), instead of -b and -e: a list "
+                      "(10M,2M,2M,2M), or a JSON file with an array, or with one for each member");
   command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");
   add_whole(*command, "--channels", arguments->channels, 1, collective::kMostChannels,
             "channels (default: by the host kind)");
   add_run_options(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|csv");
   command->footer("Example: stepcast collective all_reduce dgx-h100-1024 --ranks 8 -b 8 -e 8G -f 2");
-  command->callback([arguments]() { run(*arguments); });
+  command->callback([arguments, command]() {
+    arguments->sizes_given = command->count("--minbytes") + command->count("--maxbytes") > 0;
+    run(*arguments);
+  });
 }
 
 }  // namespace stepcast::app

@@ -1,6 +1,11 @@
 #include "collective/algorithms/torus.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace stepcast::collective {
 namespace {
@@ -8,8 +13,18 @@ namespace {
 /// The way of one channel: its dimensions in order, and which way around.
 class TorusPart {
  public:
-  TorusPart(std::vector<std::uint32_t> sizes, std::uint32_t channel)
+  TorusPart(std::vector<std::uint32_t> sizes, std::uint32_t channel, const Places& places)
       : sizes_(std::move(sizes)), backwards_(channel % 2 == 1) {
+    // Positions in the order of the fabric where its levels are the sides.
+    member_.resize(places.members());
+    std::iota(member_.begin(), member_.end(), 0U);
+    if (places.shape().sizes.empty() && sizes_ == places.levels()) {
+      member_ = places.in_order();
+    }
+    position_.resize(member_.size());
+    for (std::uint32_t position = 0; position < member_.size(); ++position) {
+      position_[member_[position]] = position;
+    }
     for (std::uint32_t i = 0; i < sizes_.size(); ++i) {
       turn_.push_back((channel / 2 + i) % static_cast<std::uint32_t>(sizes_.size()));
     }
@@ -29,11 +44,12 @@ class TorusPart {
   /// The ring of a phase through a member, and its place in it.
   [[nodiscard]] LevelRing ring(std::uint32_t phase, std::uint32_t member) const {
     const std::uint32_t step = stride(phase);
-    const std::uint32_t own = member / step % size(phase);
+    const std::uint32_t here = position_[member];
+    const std::uint32_t own = here / step % size(phase);
     LevelRing ring;
     for (std::uint32_t i = 0; i < size(phase); ++i) {
       const std::uint32_t at = backwards_ ? size(phase) - 1 - i : i;
-      ring.order.push_back(member + at * step - own * step);
+      ring.order.push_back(member_[here + at * step - own * step]);
     }
     ring.position = backwards_ ? size(phase) - 1 - own : own;
     return ring;
@@ -42,10 +58,43 @@ class TorusPart {
  private:
   std::vector<std::uint32_t> sizes_;
   std::vector<std::uint32_t> turn_;
+  std::vector<std::uint32_t> member_;    // by position
+  std::vector<std::uint32_t> position_;  // by member
   bool backwards_;
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> torus_sides(const Places& places, std::uint32_t dimensions) {
+  std::vector<std::uint32_t> sides = places.shape().sizes;
+  if (sides.empty() && places.levels().size() == dimensions) {
+    sides = places.levels();
+  }
+  if (sides.empty()) {
+    return near_factors(places.members(), dimensions);
+  }
+  sides.erase(std::remove(sides.begin(), sides.end(), 1U), sides.end());
+  return sides;
+}
+
+std::string torus_problem(const Places& places, std::uint32_t dimensions) {
+  const Shape& shape = places.shape();
+  if (!shape.algorithms.empty()) {
+    return fmt::format("it has rings in all dimensions; give {} sides (torus{}d:{})", dimensions, dimensions,
+                       dimensions == 2 ? "4x8" : "4x4x8");
+  }
+  if (shape.sizes.empty()) {
+    return {};
+  }
+  if (shape.sizes.size() != dimensions) {
+    return fmt::format("{} sides for {} dimensions", shape.sizes.size(), dimensions);
+  }
+  const std::uint64_t product =
+      std::accumulate(shape.sizes.begin(), shape.sizes.end(), std::uint64_t{1}, std::multiplies<>());
+  return product == places.members() ? std::string()
+                                     : fmt::format("sides of {} are {} members, and the group has {}",
+                                                   fmt::join(shape.sizes, " x "), product, places.members());
+}
 
 Schedule torus_schedule(const Places& places, std::uint32_t channels, std::uint32_t dimensions) {
   const std::uint32_t n = places.members();
@@ -55,7 +104,7 @@ Schedule torus_schedule(const Places& places, std::uint32_t channels, std::uint3
   made.chunks = n * channels;
   made.channels = channels;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    const TorusPart part(near_factors(n, dimensions), channel);
+    const TorusPart part(torus_sides(places, dimensions), channel, places);
     for (std::uint32_t member = 0; member < n; ++member) {
       Lane lane{.rank = member, .thread_block = channel, .channel = channel};
       std::vector<LevelRing> rings;
@@ -80,12 +129,12 @@ Schedule torus_schedule(const Places& places, std::uint32_t channels, std::uint3
 
 Pattern torus_pattern(const Places& places, std::uint32_t channels, std::uint32_t dimensions) {
   const std::uint32_t n = places.members();
-  const std::vector<std::uint32_t> sizes = near_factors(n, dimensions);
+  const std::vector<std::uint32_t> sizes = torus_sides(places, dimensions);
   Pattern pattern;
   for (std::uint32_t phase = 0; phase < sizes.size(); ++phase) {
     std::vector<Edge>& edges = pattern.phases.emplace_back();
     for (std::uint32_t channel = 0; channel < channels; ++channel) {
-      const TorusPart part(sizes, channel);
+      const TorusPart part(sizes, channel, places);
       std::uint32_t count = n;
       for (std::uint32_t i = 0; i <= phase; ++i) {
         count /= part.size(i);
@@ -109,12 +158,12 @@ Pattern torus_pattern(const Places& places, std::uint32_t channels, std::uint32_
 
 std::vector<SteadyState> torus_steady_states(const Setting& setting, std::uint32_t dimensions) {
   const Places& places = setting.places;
-  const std::vector<std::uint32_t> sizes = near_factors(places.members(), dimensions);
+  const std::vector<std::uint32_t> sizes = torus_sides(places, dimensions);
   std::vector<SteadyState> phases;
   for (std::uint32_t phase = 0; phase < sizes.size(); ++phase) {
     SteadyState steady;
     for (std::uint32_t channel = 0; channel < setting.channels; ++channel) {
-      steady.steps = std::max(steady.steps, std::int64_t{TorusPart(sizes, channel).size(phase)} - 1);
+      steady.steps = std::max(steady.steps, std::int64_t{TorusPart(sizes, channel, places).size(phase)} - 1);
     }
     steady.network_steps = places.host_count() > 1 ? steady.steps : 0;
     steady.share_numerator = 1;
@@ -130,7 +179,7 @@ std::vector<SteadyState> torus_steady_states(const Setting& setting, std::uint32
 
 double torus_messages(const Places& places, std::uint32_t channels, std::uint32_t dimensions) {
   double hops = 0;
-  for (const std::uint32_t size : near_factors(places.members(), dimensions)) {
+  for (const std::uint32_t size : torus_sides(places, dimensions)) {
     hops += 2 * (size - 1.0);
   }
   return hops * places.members() * channels;

@@ -51,7 +51,7 @@ struct Settings {
   std::optional<bool> collnet;  ///< NCCL_COLLNET_ENABLE
   std::optional<bool> pat;      ///< NCCL_PAT_ENABLE
   std::uint32_t cross_nic = 2;
-  std::uint32_t queue_pairs = 1;          ///< NCCL_IB_QPS_PER_CONNECTION
+  std::uint32_t queue_pairs = 0;          ///< NCCL_IB_QPS_PER_CONNECTION; 0 = as the cluster says
   bool pxn = true;                        ///< NCCL_PXN_DISABLE=0
   std::optional<double> net_overhead_us;  ///< NCCL_NET_OVERHEAD, given in ns
   /// Known variables that change no time here ("NCCL_DEBUG=INFO"), for the report.

@@ -105,3 +105,28 @@ TEST_CASE("a collective without postcondition is not covered") {
   CHECK_THROWS_AS(collective::read_schedule(exchange(R"(depid="0" deps="0")", "custom"), "x.xml"),
                   UnsupportedError);
 }
+
+TEST_CASE("ten million steps are refused before they are parsed") {
+  const auto ten_million = [](std::string text, const std::string& step) {
+    std::string thousand;
+    for (int i = 0; i < 1'000; ++i) {
+      thousand += step;
+    }
+    text.reserve(text.size() + 10'000 * thousand.size());
+    for (int i = 0; i < 10'000; ++i) {
+      text += thousand;
+    }
+    return text;
+  };
+  CHECK_THROWS_WITH(
+      collective::read_schedule(
+          ten_million("<algo name=\"long\" ngpus=\"1\" coll=\"allreduce\"><gpu id=\"0\"><tb id=\"0\">",
+                      "<step/>"),
+          "long.xml"),
+      "long.xml: 10000000 steps, and at most 4000000 are read; cut the buffer into fewer chunks");
+  CHECK_THROWS_AS(
+      collective::read_schedule(
+          ten_million(R"({"kind": "all_reduce", "lanes": [{"rank": 0, "steps": [)", R"({"action": "copy"},)"),
+          "long.json"),
+      UnsupportedError);
+}

@@ -334,3 +334,170 @@ TEST_CASE("an algorithm that cannot run is refused with the reason and others th
                                    std::vector<GpuId>{GpuId(0), GpuId(4)}, Form::kCoupled),
                     Contains("protocol Simple only"));
 }
+
+TEST_CASE("four switches with a share each equal one with all", "[collective][truths]") {
+  hardware::HostKind one = round_host(8);
+  hardware::HostKind four = one;
+  four.nvswitches = 4;
+  const topology::Cluster with_one = reducing_cluster(one, 2);
+  const topology::Cluster with_four = reducing_cluster(four, 2);
+  const routing::Router single(with_one, "balanced");
+  const routing::Router split(with_four, "balanced");
+  for (const Algorithm& algorithm : algorithms()) {
+    for (const std::uint32_t members : {8U, 16U}) {
+      if (algorithm.fits != nullptr && !algorithm.fits(Places::even(members, members / 8)).empty()) {
+        continue;
+      }
+      Request request = named(algorithm.kind, algorithm.name, 3_MiB);
+      CAPTURE(algorithm.name, members);
+      CHECK(Lowering(single).lower(request, first_gpus(members), Form::kCoupled).idle_time ==
+            Lowering(split).lower(request, first_gpus(members), Form::kCoupled).idle_time);
+    }
+  }
+}
+
+TEST_CASE("with algorithm, protocol and channels fixed more bytes never take less time",
+          "[collective][truths]") {
+  hardware::HostKind host = round_host(8);
+  host.collective.ll_channel_bytes = 4096;
+  host.collective.overlap_exponent = 1.65;
+  host.collective.last_step_share = 0.4;
+  const topology::Cluster cluster = reducing_cluster(host, 2);
+  const routing::Router router(cluster, "balanced");
+  const Lowering lowering(router);
+  const std::vector<std::int64_t> sizes{
+      0,         1,          4,           4'095,       4'096,       65'536,      1'000'000,    3'276'799,
+      3'276'800, 3'276'801,  4'194'303,   4'194'304,   4'194'305,   8'388'607,   8'388'608,    8'388'609,
+      9'000'000, 33'554'432, 268'435'455, 268'435'456, 268'435'457, 400'000'000, 1'000'000'000};
+  for (const Algorithm& algorithm : algorithms()) {
+    for (const std::uint32_t members : {8U, 16U}) {
+      if (algorithm.fits != nullptr && !algorithm.fits(Places::even(members, members / 8)).empty()) {
+        continue;
+      }
+      for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
+        if (algorithm.simple_only && protocol != Protocol::kSimple) {
+          continue;
+        }
+        for (const std::uint32_t channels : {0U, 1U, 4U}) {
+          Duration before;
+          for (const std::int64_t bytes : sizes) {
+            Request request = named(algorithm.kind, algorithm.name, Bytes(bytes), protocol);
+            request.channels = channels;
+            const Duration time = lowering.lower(request, first_gpus(members), Form::kCoupled).idle_time;
+            CAPTURE(algorithm.name, members, name_of(protocol), channels, bytes);
+            CHECK(time >= before);
+            before = time;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("over rails an all-to-all by the receiver's NIC beats one through thin spines",
+          "[collective][truths]") {
+  // Two hosts of eight GPUs, NIC i of both on leaf i, leaves joined by one cable of 6.25 GB/s each to a
+  // spine. By its own NIC a member reaches 7 of the 8 members of the other host over the spine: of each leaf
+  // 2 x 7 parts of S/16 at 6.25 GB/s. By the receiver's NIC all stays on its leaf: 8 parts at the NIC's 10
+  // GB/s.
+  const hardware::HostKind host = without_latency(round_host(8));
+  topology::Topology::Draft draft;
+  topology::add_hosts(host, 2, draft);
+  const NodeId spine = draft.add_node({.kind = topology::NodeKind::kSwitch, .name = "spine"});
+  for (std::uint32_t rail = 0; rail < 8; ++rail) {
+    const NodeId leaf = draft.add_node(
+        {.kind = topology::NodeKind::kSwitch, .index = rail, .name = fmt::format("leaf{}", rail)});
+    for (std::uint32_t h = 0; h < 2; ++h) {
+      draft.add_cable(
+          node_named(draft, fmt::format("h{}.nic{}", h, rail)), leaf,
+          {.capacity = host.nic_bandwidth, .effective = host.nic_effective, .tier = draft.tier("NIC")});
+    }
+    draft.add_cable(leaf, spine,
+                    {.capacity = Bandwidth::from_bits_per_second(50'000'000'000),
+                     .effective = Bandwidth::from_bits_per_second(50'000'000'000),
+                     .tier = draft.tier("leaf")});
+  }
+  const topology::Cluster cluster{.name = "rails",
+                                  .description = "",
+                                  .host = host,
+                                  .hosts = 2,
+                                  .topology = topology::Topology::build(std::move(draft)),
+                                  .storage = {},
+                                  .faults = {}};
+  const routing::Router router(cluster, "balanced");
+  const Lowering lowering(router);
+  const double part = 160e6 / 16;
+  CHECK(seconds(lowering.lower(named(Kind::kAllToAll, "direct", Bytes(160'000'000)), first_gpus(16),
+                               Form::kCoupled)) == Approx(14 * part / 6.25e9));
+  CHECK(seconds(lowering.lower(named(Kind::kAllToAll, "pxn", Bytes(160'000'000)), first_gpus(16),
+                               Form::kCoupled)) == Approx(8 * part / 10e9));
+}
+
+TEST_CASE("every hop over a link of 10 ms takes 10 ms", "[collective][truths]") {
+  // Two hosts: each of the 2 steps of a ring crosses it. Four hosts on two leaves, step by step: of the 6
+  // hops of the longest chain every second one crosses it; the others cost 20 us.
+  const hardware::HostKind host = round_host(1);
+  topology::Topology::Draft draft;
+  topology::add_hosts(host, 4, draft);
+  NodeId leaves[2];
+  for (std::uint32_t l = 0; l < 2; ++l) {
+    leaves[l] =
+        draft.add_node({.kind = topology::NodeKind::kSwitch, .index = l, .name = fmt::format("leaf{}", l)});
+    for (std::uint32_t h = 2 * l; h < 2 * l + 2; ++h) {
+      draft.add_cable(
+          node_named(draft, fmt::format("h{}.nic0", h)), leaves[l],
+          {.capacity = host.nic_bandwidth, .effective = host.nic_effective, .tier = draft.tier("NIC")});
+    }
+  }
+  draft.add_cable(leaves[0], leaves[1],
+                  {.capacity = 100_GBps, .effective = 100_GBps, .latency = 10_ms, .tier = draft.tier("far")});
+  const topology::Cluster cluster{.name = "far",
+                                  .description = "",
+                                  .host = host,
+                                  .hosts = 4,
+                                  .topology = topology::Topology::build(std::move(draft)),
+                                  .storage = {},
+                                  .faults = {}};
+  const routing::Router router(cluster, "balanced");
+  const Lowering lowering(router);
+  const Request tiny = named(Kind::kAllReduce, "ring", Bytes(8));
+  CHECK(seconds(lowering.lower(tiny, std::vector<GpuId>{GpuId(0), GpuId(2)}, Form::kCoupled)) ==
+        Approx(5e-6 + 20e-3).epsilon(1e-5));
+  CHECK(seconds(lowering.lower(tiny, std::vector<GpuId>{GpuId(0), GpuId(1)}, Form::kCoupled)) ==
+        Approx(5e-6 + 2 * 20e-6).epsilon(1e-3));
+  CHECK(seconds(lowering.lower(tiny, first_gpus(4), Form::kSteps)) ==
+        Approx(5e-6 + 3 * 10e-3 + 3 * 20e-6).epsilon(1e-3));
+  CHECK(seconds(lowering.lower(tiny, first_gpus(4), Form::kCoupled)) ==
+        Approx(5e-6 + 3 * 10e-3 + 3 * 20e-6).epsilon(1e-3));
+  // An all-gather goes 3 hops: in the worst case over the link at the first and the third.
+  CHECK(seconds(lowering.lower(named(Kind::kAllGather, "ring", Bytes(8)), first_gpus(4), Form::kCoupled)) ==
+        Approx(5e-6 + 2 * 10e-3 + 20e-6).epsilon(1e-3));
+}
+
+TEST_CASE("an all-to-all visits its peers in NCCL's order", "[collective][truths]") {
+  // Groups of 8 (NCCL_P2P_SCHEDULE_GROUP_SIZE); group distances (x x + x) / 2 modulo the next power of two,
+  // those beyond the groups left out: of 6 hosts 0, 1, 3, (6), 2, (7), 5, 4. Within a group the members in
+  // turn.
+  const auto peers = [](const Places& places, std::uint32_t rank) {
+    std::vector<std::uint32_t> order;
+    for (const Lane& lane : algorithm_named("pairwise_all_to_all").schedule(places, 1, 0).lanes) {
+      for (const Step& step : lane.steps) {
+        if (lane.rank == rank && step.action == Action::kSend) {
+          order.push_back(step.send_peer);
+        }
+      }
+    }
+    return order;
+  };
+  CHECK(peers(Places::even(16, 2), 3) ==
+        std::vector<std::uint32_t>{4, 5, 6, 7, 0, 1, 2, 11, 12, 13, 14, 15, 8, 9, 10});
+  std::vector<std::uint32_t> expected{1, 2, 3, 4, 5, 6, 7};
+  for (const std::uint32_t distance : {1U, 3U, 2U, 5U, 4U}) {
+    for (std::uint32_t local = 0; local < 8; ++local) {
+      expected.push_back(8 * distance + local);
+    }
+  }
+  CHECK(peers(Places::even(48, 6), 0) == expected);
+  // Four GPUs a host: groups of gcd(8, 4).
+  CHECK(peers(Places::even(8, 2), 1) == std::vector<std::uint32_t>{2, 3, 0, 5, 6, 7, 4});
+}

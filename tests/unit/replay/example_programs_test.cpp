@@ -85,6 +85,27 @@ TEST_CASE("late_rank: the ring starts with its last member (case 60)") {
   CHECK(spent_ps(run, Activity::kOther) == 490'000'000);
 }
 
+TEST_CASE(
+    "late_rank, step by step: none ends before what needs the late rank, none after it and a whole call") {
+  // Rank 3 comes at 510 us, launches for 1 us and sends the first of its chunks on a way of 14 hops of 2 us
+  // and 131,072 B at 100 GB/s (1.31072 us). Its owner has it added up after 7 of them; no rank has all
+  // before.
+  replay::PredictOptions options;
+  options.form = collective::Form::kSteps;
+  options.record_timeline = true;
+  const replay::Run run = replay_example("late_rank", options);
+  CHECK(step_ps(run) == 510'000'000 + 1'000'000 + 14 * 3'310'720);
+  TimePoint first = TimePoint::never();
+  for (std::uint32_t rank = 0; rank < 8; ++rank) {
+    TimePoint end;
+    for (const replay::Interval& interval : run.result.timeline.intervals) {
+      end = interval.rank == RankId(rank) ? std::max(end, interval.end) : end;
+    }
+    first = std::min(first, end);
+  }
+  CHECK(first.since_start().ps() >= 510'000'000 + 1'000'000 + 7 * 3'310'720);
+}
+
 TEST_CASE("pipeline: one transfer is exposed, the rest hides") {
   // 100 us + 13.48576 us + 8 x 100 us.
   const replay::Run run = replay_example("pipeline");

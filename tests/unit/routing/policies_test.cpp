@@ -96,6 +96,44 @@ TEST_CASE("ecmp gives a flow one path, the same every time, and many flows use e
   CHECK(different > 50);  // another seed, other paths
 }
 
+TEST_CASE("queue pairs take hashed paths of their own under ecmp, and one trunk under balanced") {
+  // One flow: 400G over the trunk, 100G over one link. Four queue pairs carry a quarter each: with at most m
+  // of them on one link the flow gets 400G / m, all of it when they are on four different links.
+  Cluster cluster = cluster_of(kParallel);
+  cluster.queue_pairs = 4;
+  const auto rate = [](const Router& router) {
+    double lowest = 0;
+    for (const Hop& hop : router.between(GpuId(0), GpuId(1)).hops) {
+      const double through =
+          router.resources()[hop.resource.index()].bytes_per_second * hop.denominator / hop.numerator;
+      lowest = lowest == 0 ? through : std::min(lowest, through);
+    }
+    return lowest * 8 / 1e9;
+  };
+  CHECK(rate(Router(cluster, "balanced")) == Approx(400));
+  std::map<int, int> seen;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const Router router(cluster, "ecmp", seed);
+    // The links that the four hash to, flow by flow, as one queue pair would take them.
+    Cluster single = cluster_of(kParallel);
+    const Router one(single, "ecmp", seed);
+    std::map<std::uint32_t, int> on_link;
+    for (std::uint64_t flow = 0; flow < 4; ++flow) {
+      ++on_link[one.between(GpuId(0), GpuId(1), flow).hops[1].resource.index()];
+    }
+    int most = 0;
+    for (const auto& [link, count] : on_link) {
+      most = std::max(most, count);
+    }
+    CHECK(rate(one) == Approx(100));
+    CHECK(rate(router) == Approx(400.0 / most));
+    ++seen[most];
+  }
+  // 4! / 4^4 = 9.4 % of the seeds give four links, 4 / 4^4 = 1.6 % one: 3 standard deviations around it.
+  CHECK(seen[1] == Approx(187.5).margin(40));
+  CHECK(seen[4] == Approx(31.25).margin(17));
+}
+
 TEST_CASE("NVLink is striped under every policy") {
   const Cluster cluster = cluster_of("dgx-h100", 1, R"({"kind": "single_host"})");
   for (const routing::PolicyEntry& policy : routing::policies()) {
