@@ -16,7 +16,8 @@ namespace stepcast::replay {
 namespace {
 
 const std::vector<std::string>& cluster_keys() {
-  static const std::vector<std::string> keys{"host", "hosts", "fabric", "storage", "faults"};
+  static const std::vector<std::string> keys{"host",   "hosts", "fabric",     "storage",
+                                             "faults", "sharp", "queue_pairs"};
   return keys;
 }
 
