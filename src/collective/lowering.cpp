@@ -527,6 +527,9 @@ Lowered Lowering::lower_on(const Request& asked,
   }
   const Decision decision = decide(request, possible, layouts);
   request.protocol = decision.protocol;
+  if (request.channels == 0 && layouts.costs->communicator.channel_limit > 0) {
+    request.channels = layouts.costs->communicator.channel_limit;
+  }
   Lowered best;
   const Algorithm* chosen = nullptr;
   for (const Algorithm* algorithm : decision.algorithms) {
@@ -537,7 +540,7 @@ Lowered Lowering::lower_on(const Request& asked,
       chosen = algorithm;
     }
   }
-  if (decision.channels > 0 && request.channels == 0) {
+  if (decision.channels > 0 && asked.channels == 0) {
     best.channels = decision.channels;
   }
   if (form == Form::kSteps || uneven(request)) {
@@ -616,7 +619,8 @@ std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::sp
           !refusal_of(*leaf, request, {*layouts.places, router_.cluster(), chooser_->settings()}).empty()) {
         continue;
       }
-      all.push_back(layouts.of(*leaf, layouts.places, 0, 0).footprint());
+      const std::uint32_t limit = layouts.costs->communicator.channel_limit;
+      all.push_back(layouts.of(*leaf, layouts.places, limit, 0).footprint());
       all.back().costs = layouts.costs;
     }
   }
@@ -654,6 +658,7 @@ Lowered Lowering::lower(const Request& request, std::span<const Footprint> footp
   }
   Request priced = request;
   priced.protocol = choice->protocol;
+  priced.channels = costs.communicator.channel_limit;
   const std::size_t index = at[static_cast<std::size_t>(choice->family)];
   Lowered lowered = lower_with(*leaf_of(request.kind, choice->family), priced, footprints[index]);
   lowered.channels = choice->channels;

@@ -182,7 +182,15 @@ TEST_CASE("NCCL's variables leave out, force and limit", "[collective][nccl]") {
   const Lowered ll = lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"})", Kind::kAllReduce, 64_MiB);
   CHECK(ll.protocol == Protocol::kLl);
   CHECK(ll.channels == 24);
-  CHECK(lowered(R"({"NCCL_ALGO": "Ring", "NCCL_MAX_NCHANNELS": 8})", Kind::kAllReduce, 64_MiB).channels == 8);
+  // 8 of 24 channels carry a third of what all carry; more than NCCL would take are no limit.
+  const Lowered free = lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})", Kind::kAllReduce, 64_MiB);
+  const Lowered few = lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": 8})",
+                              Kind::kAllReduce, 64_MiB);
+  CHECK(few.channels == 8);
+  CHECK(few.coupled.cap == Approx(366e9 / 3));
+  CHECK(lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": 32})",
+                Kind::kAllReduce, 64_MiB)
+            .idle_time == free.idle_time);
   // By collective from 2.24 on.
   const std::string by_kind = R"({"version": "2.27", "NCCL_ALGO": "allreduce:Tree;allgather:Ring"})";
   CHECK(lowered(by_kind, Kind::kAllReduce, 64_MiB).algorithm == "tree_all_reduce");
