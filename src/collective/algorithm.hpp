@@ -68,8 +68,10 @@ struct SteadyState {
   std::uint32_t pieces = 1;        ///< pieces of the buffer that use a channel one after the other
   /// Weight on the NVLink port of a member, both what it sends and what it gets at most: what channels share.
   std::uint32_t port_weight = 1;
-  bool even = false;      ///< all hops are busy all the time when played step by step, too
-  double efficiency = 1;  ///< useful share of the wire besides that of the protocol
+  double nvls_passes = 0;  ///< up and down through NVLink switches that add
+  bool exchange = false;   ///< all pairs at once
+  bool even = false;       ///< all hops are busy all the time when played step by step, too
+  double efficiency = 1;   ///< useful share of the wire besides that of the protocol
   /// By member: how far down the pipeline it stands; done earlier than the deepest by the hops between.
   /// Empty: all are done together.
   std::vector<std::uint32_t> depth;

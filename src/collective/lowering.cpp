@@ -197,7 +197,8 @@ Passage passage_of(const Footprint& footprint,
                    const Footprint::Phase& phase,
                    const SteadyState& steady,
                    const Request& request,
-                   const hardware::HostKind& host) {
+                   const hardware::HostKind& host,
+                   nccl::Version version) {
   const hardware::CollectiveConstants& constants = host.collective;
   const double channels = std::max(constants.channels, 1U);
   Passage passage;
@@ -217,6 +218,14 @@ Passage passage_of(const Footprint& footprint,
   passage.channel_payload = constants.ll_channel_bytes * steady.pieces *
                             static_cast<double>(steady.share_numerator) /
                             static_cast<double>(steady.share_denominator) / footprint.channels;
+  passage.nvls_passes = steady.nvls_passes;
+  if (steady.exchange && !footprint.several_hosts && host.nvlink_effective > Bandwidth()) {
+    passage.exchange_members = footprint.places->members();
+    passage.exchange_ll_rate =
+        (version < nccl::kShortExchanges ? constants.exchange_ll_rate_old : constants.exchange_ll_rate)
+            .bytes_per_second();
+    passage.channel_payload = 0;
+  }
   return passage;
 }
 
@@ -249,10 +258,15 @@ PricedPhases choose_price(const Algorithm& algorithm,
                           const Places& places,
                           const Request& request,
                           const hardware::CollectiveConstants& constants,
-                          const std::vector<Passage>& passages) {
+                          const std::vector<Passage>& passages,
+                          nccl::Version version) {
   const bool simple = needs_simple(algorithm, places);
   if (simple || request.protocol) {
     return price_in(simple ? Protocol::kSimple : *request.protocol, constants, passages);
+  }
+  if (passages[0].exchange_members > 1 && constants.exchange_hops > 0) {
+    const bool low_latency = Bytes(passages[0].work) <= nccl::most_exchanged_in_ll(version);
+    return price_in(low_latency ? Protocol::kLl : Protocol::kSimple, constants, passages);
   }
   PricedPhases best = price_in(kProtocols[0], constants, passages);
   for (std::size_t i = 1; i < kProtocols.size(); ++i) {
@@ -723,9 +737,11 @@ Lowered Lowering::lower_with(const Algorithm& algorithm,
   const std::vector<SteadyState> steady = steady_states(algorithm, footprint, request, host);
   std::vector<Passage> passages;
   for (std::size_t i = 0; i < steady.size(); ++i) {
-    passages.push_back(passage_of(footprint, footprint.phases[i], steady[i], request, host));
+    passages.push_back(
+        passage_of(footprint, footprint.phases[i], steady[i], request, host, chooser_->settings().version));
   }
-  const PricedPhases chosen = choose_price(algorithm, *footprint.places, request, host.collective, passages);
+  const PricedPhases chosen = choose_price(algorithm, *footprint.places, request, host.collective, passages,
+                                           chooser_->settings().version);
   const std::uint32_t usual =
       footprint.several_hosts ? footprint.channels : std::max(host.collective.channels, 1U);
   Lowered lowered = chosen_form(request, algorithm, Form::kCoupled);

@@ -47,9 +47,10 @@ double channel_cap(Protocol protocol, const Passage& passage, std::int64_t wire,
   }
   double cap = passage.channel_limit > 0 ? passage.channel_limit * passage.channel_rate : passage.rate;
   if (protocol == Protocol::kLl && passage.channel_payload > 0) {
-    // Channels are added in proportion to the bytes, so the time stays that of one full channel.
-    const double full_channel = passage.channel_payload * overhead / passage.channel_rate;
-    cap = std::min(cap, std::max(passage.channel_rate, static_cast<double>(wire) / full_channel));
+    // Channels are added in proportion to the bytes, so the time stays that of one full channel, which moves
+    // payload at `channel_rate`.
+    const double full_channel = passage.channel_payload / passage.channel_rate;
+    cap = std::min(cap, std::max(passage.channel_rate * overhead, static_cast<double>(wire) / full_channel));
   }
   return cap < passage.rate ? cap : 0;
 }
@@ -78,6 +79,38 @@ Int128 longest_way(Protocol protocol,
     longest = std::max(longest, part);
   }
   return around * (steps / size) + longest;
+}
+
+/// w t / (w + h): what a transfer of w takes longer until its pipeline is full.
+Duration stretched(Duration transfer, Duration stretch, Duration half, double times) {
+  const double w = transfer.seconds();
+  const double most = w + half.seconds() * times;
+  return most > 0 ? duration_from_seconds(w * stretch.seconds() * times / most) : Duration{};
+}
+
+/// What comes before the transfer, launch excluded, where a fitted curve tells and not the hops.
+std::optional<Duration> measured_curve(Protocol protocol,
+                                       const hardware::CollectiveConstants& constants,
+                                       const Passage& passage,
+                                       Duration transfer) {
+  if (passage.exchange_members > 1 && constants.exchange_hops > 0) {
+    double hops = constants.exchange_hops + constants.exchange_log_hops * std::log2(passage.exchange_members);
+    Duration more;
+    if (protocol == Protocol::kSimple) {
+      hops += constants.exchange_simple_hops;
+      more = stretched(transfer, constants.exchange_stretch, constants.exchange_half, 1);
+    } else if (passage.exchange_ll_rate > 0) {
+      more = wire_time(passage.work, passage.exchange_ll_rate);
+    }
+    return std::max(passage.local_latency, duration_from_seconds(hops * constants.hop_ll.seconds())) + more;
+  }
+  if (passage.nvls_passes > 0 && constants.nvls_latency > Duration{}) {
+    const Duration hop = hop_latency(protocol, constants, true, passage.network_latency);
+    const Duration local = 2 * passage.local_latency;
+    return std::max(local, constants.nvls_latency) + passage.network_steps * hop +
+           stretched(transfer, constants.nvls_stretch, constants.nvls_half, passage.nvls_passes);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -157,8 +190,18 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
     const double exposed = 1 + constants.last_step_share / static_cast<double>(passage.steps);
     result.work = scaled_up(passage.work, exposed / useful);
   }
+  const bool exchange = passage.exchange_members > 1 && constants.exchange_hops > 0;
+  if (exchange) {
+    const double own = 1 + constants.exchange_copy / (passage.exchange_members - 1);
+    result.work = scaled_up(passage.work, own / (useful * constants.exchange_efficiency));
+  }
   result.cap = channel_cap(protocol, passage, result.work, 1 / useful);
   const Duration transfer = wire_time(result.work, result.cap > 0 ? result.cap : passage.rate);
+  if (const auto measured = measured_curve(protocol, constants, passage, transfer)) {
+    result.latency = constants.launch + *measured;
+    result.idle_time = result.latency + transfer;
+    return result;
+  }
   const Int128 hops_ps = passage.ring.empty()
                              ? Int128{passage.steps - passage.network_steps} *
                                        hop_latency(protocol, constants, false, passage.local_latency).ps() +

@@ -18,11 +18,14 @@ struct Passage {
   std::int64_t network_steps = 0;  ///< those that cross the network, <= steps
   Duration local_latency;          ///< physical latency of a hop of either kind: no hop is faster
   Duration network_latency;
-  std::span<const RingHop> ring;   ///< not empty: the steps go around it, each hop with its own latency
-  std::int64_t work = 0;           ///< payload bytes on every hop
-  double rate = 0;                 ///< bytes/s of every hop on an idle fabric, > 0 unless work is 0
-  bool last_step_exposed = false;  ///< kappa applies (LL128 and Simple)
-  double efficiency = 1;           ///< useful share of the wire besides that of the protocol
+  std::span<const RingHop> ring;       ///< not empty: the steps go around it, each hop with its own latency
+  std::int64_t work = 0;               ///< payload bytes on every hop
+  double rate = 0;                     ///< bytes/s of every hop on an idle fabric, > 0 unless work is 0
+  bool last_step_exposed = false;      ///< kappa applies (LL128 and Simple)
+  double efficiency = 1;               ///< useful share of the wire besides that of the protocol
+  double nvls_passes = 0;              ///< through NVLink switches that add (Simple)
+  std::uint32_t exchange_members = 0;  ///< all-to-all in one NVLink domain: of so many; 0 = something else
+  double exchange_ll_rate = 0;         ///< bytes/s at which LL moves one part
 
   // Channels: a channel moves at most `channel_rate`; 0 = not limited by channels.
   double channel_rate = 0;     ///< bytes/s of one channel on every hop

@@ -83,6 +83,18 @@ std::span<const Field<CollectiveConstants>> collective_fields() {
       {"ll_channel_bytes", &C::ll_channel_bytes, 0, 1e9},
       {"channels", &C::channels, 1, 1024},
       {"efficiency_nvls", &C::efficiency_nvls, 0, 1, true},
+      {"nvls_latency", &C::nvls_latency, 0, 1, true},
+      {"nvls_stretch", &C::nvls_stretch, 0, 1, true},
+      {"nvls_half", &C::nvls_half, 0, 1, true},
+      {"exchange_hops", &C::exchange_hops, 0, 1000, true},
+      {"exchange_log_hops", &C::exchange_log_hops, 0, 1000, true},
+      {"exchange_simple_hops", &C::exchange_simple_hops, 0, 1000, true},
+      {"exchange_copy", &C::exchange_copy, 0, 10, true},
+      {"exchange_efficiency", &C::exchange_efficiency, kSmallest, 1, true},
+      {"exchange_stretch", &C::exchange_stretch, 0, 1, true},
+      {"exchange_half", &C::exchange_half, 0, 1, true},
+      {"exchange_ll_rate", &C::exchange_ll_rate, 0, 1e15, true},
+      {"exchange_ll_rate_old", &C::exchange_ll_rate_old, 0, 1e15, true},
   };
   return fields;
 }

@@ -67,6 +67,19 @@ struct CollectiveConstants {
   double ll_channel_bytes = 0;     ///< bytes per channel and step until all channels are in use
   std::uint32_t channels = 1;      ///< channels of a single-node ring
   double efficiency_nvls = 0;      ///< share of nvlink_effective that NVLink SHARP reaches; 0 = has none
+  // NVLink SHARP and all-to-all in one domain, whose curves hops do not give (form: ../collective/README.md).
+  Duration nvls_latency;            ///< L: of one pass up and down; 0 = as Simple hops
+  Duration nvls_stretch;            ///< t: a transfer of w takes w (1 + t / (w + h))
+  Duration nvls_half;               ///< h
+  double exchange_hops = 0;         ///< LL hops of an all-to-all in one domain; 0 = as one hop
+  double exchange_log_hops = 0;     ///< more for each doubling of the members
+  double exchange_simple_hops = 0;  ///< more in protocol Simple
+  double exchange_copy = 0;         ///< the copy of the own part, of a part
+  double exchange_efficiency = 1;   ///< of nvlink_effective
+  Duration exchange_stretch;        ///< t and h as above, protocol Simple
+  Duration exchange_half;
+  Bandwidth exchange_ll_rate;      ///< at which LL moves one part, NCCL 2.29 on
+  Bandwidth exchange_ll_rate_old;  ///< ... before
   std::map<std::string, config::Source> sources;
 };
 

@@ -52,6 +52,7 @@ std::vector<SteadyState> nvls_steady_states(const Setting& setting,
                                             std::uint32_t port_weight) {
   SteadyState steady;
   steady.steps = hops;
+  steady.nvls_passes = 1;
   steady.share_numerator = 1;
   steady.share_denominator = setting.places.members();
   steady.port_weight = port_weight * setting.channels;

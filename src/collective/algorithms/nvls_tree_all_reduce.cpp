@@ -138,6 +138,7 @@ std::vector<SteadyState> steady_states(const Setting& setting) {
   steady.network_steps = 2 * std::int64_t{host_tree_depth(setting.places)};
   steady.steps = 2 + steady.network_steps;
   steady.share_numerator = 1;
+  steady.nvls_passes = 2;  // up in the hosts and down again are apart, with the trees between
   steady.port_weight = setting.channels + 2;
   steady.efficiency = setting.efficiency_nvls;
   return {steady};

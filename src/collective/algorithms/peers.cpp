@@ -101,6 +101,7 @@ std::vector<SteadyState> all_pairs_steady_states(const Setting& setting, std::in
   steady.network_steps = rounds - rounds * local_peers / (std::int64_t{places.members()} - 1);
   steady.share_numerator = 1;
   steady.share_denominator = places.members();
+  steady.exchange = true;
   steady.port_weight = std::max(places.largest_host() - 1, 1U) * setting.channels;
   return {steady};
 }

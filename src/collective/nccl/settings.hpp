@@ -26,6 +26,14 @@ inline constexpr Version kOldest{18, 1};
 inline constexpr Version kNewest{30, 7};
 inline constexpr Version kDefault{27, 7};
 
+/// From here on a part of an all-to-all has few channels inside a host, and LL for small parts alone.
+inline constexpr Version kShortExchanges{29, 0};
+/// Largest part of an all-to-all inside a host that goes in LL: 16 KiB a channel, of 2 or of 32. Seen by the
+/// kinks of measured all-to-all sweeps (validation/README.md).
+[[nodiscard]] constexpr Bytes most_exchanged_in_ll(Version version) {
+  return Bytes(version < kShortExchanges ? 32 * 16384 : 2 * 16384);
+}
+
 /// NCCL's algorithms, in its order.
 enum class Family : std::uint8_t { kTree, kRing, kCollnetDirect, kCollnetChain, kNvls, kNvlsTree, kPat };
 inline constexpr std::size_t kFamilies = 7;
