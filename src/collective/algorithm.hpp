@@ -14,6 +14,11 @@
 
 namespace stepcast::collective {
 
+/// What members' numbers become: NVLink switches add some types, compare fewer, and do nothing else.
+enum class Reduction : std::uint8_t { kSum, kMinMax, kOther };
+/// "sum", "max" and "min", all others (prod, avg ...).
+[[nodiscard]] Reduction reduction_of(std::string_view name);
+
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 [[nodiscard]] std::string_view name_of(Protocol protocol);
 [[nodiscard]] const std::vector<std::string>& protocol_names();

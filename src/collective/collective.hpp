@@ -47,6 +47,7 @@ struct Request {
   /// A checked step list of this kind, for as many members as the group has, to be played instead of an
   /// algorithm; `algorithm` is then its name. Null = none.
   std::shared_ptr<const Schedule> steps = {};
+  Reduction reduction = Reduction::kSum;
   friend bool operator==(const Request&, const Request&) = default;
 };
 

@@ -224,10 +224,11 @@ bool Layout::crosses(const Edge& edge) const {
 
 routing::Path Layout::part(const Edge& edge) const {
   const bool network = crosses(edge);
-  routing::Path whole = path(edge, network);
-  if (edge.via == Via::kWhole) {
-    return whole;
-  }
+  const routing::Path whole = path(edge, network);
+  return edge.via == Via::kWhole ? whole : part(edge, whole, network);
+}
+
+routing::Path Layout::part(const Edge& edge, const routing::Path& whole, bool network) const {
   const topology::Topology& topology = router_.topology();
   const NodeId source = topology.gpu_node(group_[edge.from]);
   const NodeId destination = topology.gpu_node(group_[edge.to]);
@@ -252,12 +253,15 @@ routing::Path Layout::part(const Edge& edge) const {
   return part;
 }
 
+Duration Layout::shortest_network_hop() const {
+  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
+  return std::min({constants.net_hop_ll, constants.net_hop_ll128, constants.net_hop_simple});
+}
+
 void Layout::note_ring(const std::vector<Edge>& edges,
                        std::vector<std::vector<RingHop>>& hops,
                        Footprint::Phase& phase) const {
-  const hardware::CollectiveConstants& constants = router_.cluster().host.collective;
-  const Duration least = std::min({constants.net_hop_ll, constants.net_hop_ll128, constants.net_hop_simple});
-  if (phase.network_latency <= least) {
+  if (phase.network_latency <= shortest_network_hop()) {
     return;
   }
   // One closed way through each channel, and hops that differ.
@@ -351,14 +355,21 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
   Footprint::Phase phase;
   DemandSum sum;
   DemandSum trees;
-  const bool many =
-      edges.size() > kFewEdges && edges.size() / 32 > group_.size() &&
+  bool many =
+      edges.size() > kFewEdges && edges.size() / 4 > group_.size() &&
       std::all_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.via == Via::kWhole; });
   if (many) {
     for (const Edge& edge : edges) {
       crossing[edge.channel] += footprint_.places->together(edge.from, edge.to) ? 0 : 1;
     }
     add_paths(edges, phase, sum);
+    if (edges.size() / 32 <= group_.size() && phase.network_latency > shortest_network_hop()) {
+      // Perhaps rings, whose hops are then told apart.
+      many = false;
+      phase = {};
+      sum = {};
+      std::fill(crossing.begin(), crossing.end(), 0U);
+    }
   }
   std::vector<std::vector<RingHop>> hops(crossing.size());
   for (const Edge& edge : many ? std::vector<Edge>{} : edges) {
@@ -375,7 +386,7 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
     if (edge.via == Via::kWhole) {
       sum.add(whole, edge.weight);
     } else {
-      sum.add(part(edge), edge.weight);
+      sum.add(part(edge, whole, network), edge.weight);
     }
   }
   sum.add(trees);

@@ -41,6 +41,7 @@ class Layout {
          std::uint32_t channels);
 
   [[nodiscard]] const Footprint& footprint() const { return footprint_; }
+  void set_costs(std::shared_ptr<const nccl::GroupCosts> costs) { footprint_.costs = std::move(costs); }
 
   /// One message of a schedule, between two members or between a member and a switch that reduces.
   struct Hop {
@@ -60,6 +61,10 @@ class Layout {
   [[nodiscard]] routing::Path path(const Edge& edge, bool network) const;
   /// The hops of the path that an edge takes.
   [[nodiscard]] routing::Path part(const Edge& edge) const;
+  /// ... of its whole path. REQUIRES: not kWhole.
+  [[nodiscard]] routing::Path part(const Edge& edge, const routing::Path& whole, bool network) const;
+  /// A network hop of this physical latency costs what the protocols' constants say.
+  [[nodiscard]] Duration shortest_network_hop() const;
   [[nodiscard]] bool crosses(const Edge& edge) const;
   /// `crossing`: edges of each channel that cross the network.
   [[nodiscard]] Footprint::Phase walk(const std::vector<Edge>& edges,

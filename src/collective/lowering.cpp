@@ -82,6 +82,10 @@ std::string refusal_of(const Algorithm& algorithm, const Request& request, const
   if (needs_simple(algorithm, places) && request.protocol.value_or(Protocol::kSimple) != Protocol::kSimple) {
     return fmt::format("it runs in protocol Simple only, not in {}", name_of(*request.protocol));
   }
+  const bool switches = algorithm.family == "nvls" || algorithm.family == "nvls_tree";
+  if (switches && reduces(request.kind) && !nccl::switch_reduces(request.dtype, request.reduction)) {
+    return fmt::format("NVLink switches do not reduce {} this way", stepcast::name_of(request.dtype));
+  }
   if (!settings.pxn && algorithm.forwards_by_rail) {
     return "NCCL_PXN_DISABLE=1";
   }
@@ -168,7 +172,8 @@ const Algorithm* leaf_of(Kind kind, nccl::Family family) {
   nccl::Family last = nccl::Family::kRing;
   for (const nccl::Candidate& candidate : candidates) {
     const bool other = reasons.empty() || candidate.family != last;
-    if (other && candidate.reason != "NCCL_ALGO" && !candidate.reason.empty()) {
+    if (other && candidate.protocol == Protocol::kSimple && candidate.reason != "NCCL_ALGO" &&
+        !candidate.reason.empty()) {
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", nccl::name_of(candidate.family),
                              candidate.reason);
       last = candidate.family;
@@ -193,12 +198,37 @@ std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t c
   return static_cast<std::int64_t>(work);
 }
 
+/// Channels that a call has. Rings are as fast as theirs allow; of others fewer than usual carry less.
+struct ChannelsInUse {
+  double count = 0;
+  double usual = 0;
+  bool rings = false;
+};
+
+ChannelsInUse channels_in_use(const Algorithm& algorithm,
+                              const Request& request,
+                              const Footprint& footprint,
+                              const hardware::HostKind& host) {
+  const double host_channels = std::max(host.collective.channels, 1U);
+  ChannelsInUse found{host_channels, host_channels, algorithm.family == "ring"};
+  if (footprint.costs != nullptr) {
+    const nccl::Communicator& seen = footprint.costs->communicator;
+    const bool nvls = algorithm.family == "nvls" || algorithm.family == "nvls_tree";
+    const std::uint32_t usual = nvls ? seen.nvls_channels : seen.usual_channels;
+    found.usual = usual > 0 ? usual : host_channels;
+    found.count = found.usual;
+  }
+  found.count = request.channels > 0 ? request.channels : found.count;
+  return found;
+}
+
 Passage passage_of(const Footprint& footprint,
                    const Footprint::Phase& phase,
                    const SteadyState& steady,
                    const Request& request,
                    const hardware::HostKind& host,
-                   nccl::Version version) {
+                   nccl::Version version,
+                   const ChannelsInUse& channels_in_use) {
   const hardware::CollectiveConstants& constants = host.collective;
   const double channels = std::max(constants.channels, 1U);
   Passage passage;
@@ -214,7 +244,15 @@ Passage passage_of(const Footprint& footprint,
   // All channels together fill NVLink; what leaves one port shares them.
   const double nvlink = host.nvlink_effective.bytes_per_second();
   passage.channel_rate = (nvlink > 0 ? nvlink / steady.port_weight : passage.rate) / channels;
-  passage.channel_limit = request.channels > 0 && request.channels < channels ? request.channels : 0;
+  if (channels_in_use.rings && constants.channel_bandwidth > Bandwidth()) {
+    passage.channel_ceiling =
+        constants.channel_bandwidth.bytes_per_second() * channels_in_use.count / footprint.channels;
+  } else if (channels_in_use.rings) {
+    passage.channel_ceiling =
+        request.channels > 0 && request.channels < channels ? request.channels * passage.channel_rate : 0;
+  } else if (channels_in_use.count < channels_in_use.usual) {
+    passage.channel_ceiling = passage.rate * channels_in_use.count / channels_in_use.usual;
+  }
   passage.channel_payload = constants.ll_channel_bytes * steady.pieces *
                             static_cast<double>(steady.share_numerator) /
                             static_cast<double>(steady.share_denominator) / footprint.channels;
@@ -422,6 +460,7 @@ struct Lowering::Layouts {
     }
     kept.push_back({seen, algorithm.pattern, channels, root,
                     std::make_unique<Layout>(router, group, seen, algorithm, channels, root)});
+    kept.back().layout->set_costs(costs);
     return *kept.back().layout;
   }
 };
@@ -498,12 +537,14 @@ Lowering::Decision Lowering::decide(const Request& request,
     any = any || offer.families[f];
   }
   if (any) {
-    const auto choice = chooser_->choose(*layouts.costs, kind, request.bytes, request.dtype, offer);
+    const auto choice =
+        chooser_->choose(*layouts.costs, kind, request.bytes, request.dtype, request.reduction, offer);
     if (choice) {
       return {{leaf_of(request.kind, choice->family)}, choice->protocol, choice->channels};
     }
     if (request.algorithm.empty() && !request.protocol) {
-      refuse_all(request, chooser_->candidates(*layouts.costs, kind, request.bytes, request.dtype));
+      refuse_all(request,
+                 chooser_->candidates(*layouts.costs, kind, request.bytes, request.dtype, request.reduction));
     }
   }
   return {possible, request.protocol, 0};  // what is asked for outright wins over the table
@@ -547,7 +588,9 @@ Lowered Lowering::lower_on(const Request& asked,
   Lowered best;
   const Algorithm* chosen = nullptr;
   for (const Algorithm* algorithm : decision.algorithms) {
-    const Layout& layout = layouts.of(*algorithm, places, request.channels, request.root);
+    // Fewer rings are laid out; of trees and switches fewer channels carry less of the same.
+    const std::uint32_t rings = algorithm->family == "ring" ? request.channels : 0;
+    const Layout& layout = layouts.of(*algorithm, places, rings, request.root);
     Lowered lowered = lower_with(*algorithm, request, layout.footprint());
     if (chosen == nullptr || lowered.idle_time < best.idle_time) {
       best = std::move(lowered);
@@ -558,8 +601,9 @@ Lowered Lowering::lower_on(const Request& asked,
     best.channels = decision.channels;
   }
   if (form == Form::kSteps || uneven(request)) {
-    return step_by_step(std::move(best), *chosen, request,
-                        layouts.of(*chosen, places, request.channels, request.root));
+    return step_by_step(
+        std::move(best), *chosen, request,
+        layouts.of(*chosen, places, chosen->family == "ring" ? request.channels : 0, request.root));
   }
   return best;
 }
@@ -634,8 +678,7 @@ std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::sp
         continue;
       }
       const std::uint32_t limit = layouts.costs->communicator.channel_limit;
-      all.push_back(layouts.of(*leaf, layouts.places, limit, 0).footprint());
-      all.back().costs = layouts.costs;
+      all.push_back(layouts.of(*leaf, layouts.places, leaf->family == "ring" ? limit : 0, 0).footprint());
     }
   }
   return all;
@@ -666,9 +709,11 @@ Lowered Lowering::lower(const Request& request, std::span<const Footprint> footp
                       cluster.host.collective.launch);
   }
   const nccl::GroupCosts& costs = *footprints[0].costs;
-  const auto choice = chooser_->choose(costs, request.kind, request.bytes, request.dtype, offer);
+  const auto choice =
+      chooser_->choose(costs, request.kind, request.bytes, request.dtype, request.reduction, offer);
   if (!choice) {
-    refuse_all(request, chooser_->candidates(costs, request.kind, request.bytes, request.dtype));
+    refuse_all(request,
+               chooser_->candidates(costs, request.kind, request.bytes, request.dtype, request.reduction));
   }
   Request priced = request;
   priced.protocol = choice->protocol;
@@ -688,7 +733,8 @@ std::vector<nccl::Candidate> Lowering::candidates(const Request& request,
   }
   const Places places = places_of(router_, group);
   const auto costs = chooser_->costs(places, local_of(group));
-  std::vector<nccl::Candidate> all = chooser_->candidates(*costs, kind, request.bytes, request.dtype);
+  std::vector<nccl::Candidate> all =
+      chooser_->candidates(*costs, kind, request.bytes, request.dtype, request.reduction);
   for (nccl::Candidate& one : all) {
     if (!one.reason.empty()) {
       continue;
@@ -737,8 +783,9 @@ Lowered Lowering::lower_with(const Algorithm& algorithm,
   const std::vector<SteadyState> steady = steady_states(algorithm, footprint, request, host);
   std::vector<Passage> passages;
   for (std::size_t i = 0; i < steady.size(); ++i) {
-    passages.push_back(
-        passage_of(footprint, footprint.phases[i], steady[i], request, host, chooser_->settings().version));
+    passages.push_back(passage_of(footprint, footprint.phases[i], steady[i], request, host,
+                                  chooser_->settings().version,
+                                  channels_in_use(algorithm, request, footprint, host)));
   }
   const PricedPhases chosen = choose_price(algorithm, *footprint.places, request, host.collective, passages,
                                            chooser_->settings().version);

@@ -45,7 +45,7 @@ double channel_cap(Protocol protocol, const Passage& passage, std::int64_t wire,
   if (passage.channel_rate == 0 || wire == 0) {
     return 0;
   }
-  double cap = passage.channel_limit > 0 ? passage.channel_limit * passage.channel_rate : passage.rate;
+  double cap = passage.channel_ceiling > 0 ? passage.channel_ceiling * overhead : passage.rate;
   if (protocol == Protocol::kLl && passage.channel_payload > 0) {
     // Channels are added in proportion to the bytes, so the time stays that of one full channel, which moves
     // payload at `channel_rate`.
@@ -122,6 +122,13 @@ std::string_view name_of(Protocol protocol) {
     case Protocol::kSimple: return "Simple";
   }
   return "";
+}
+
+Reduction reduction_of(std::string_view name) {
+  if (name == "sum") {
+    return Reduction::kSum;
+  }
+  return name == "max" || name == "min" ? Reduction::kMinMax : Reduction::kOther;
 }
 
 const std::vector<std::string>& protocol_names() {

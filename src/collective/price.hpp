@@ -28,8 +28,8 @@ struct Passage {
   double exchange_ll_rate = 0;         ///< bytes/s at which LL moves one part
 
   // Channels: a channel moves at most `channel_rate`; 0 = not limited by channels.
-  double channel_rate = 0;     ///< bytes/s of one channel on every hop
-  double channel_limit = 0;    ///< channels in use at most; 0 = as many as it takes
+  double channel_rate = 0;     ///< bytes/s of one channel on every hop (LL)
+  double channel_ceiling = 0;  ///< bytes/s of a hop that all channels in use move at most; 0 = no limit
   double channel_payload = 0;  ///< LL: payload of a hop that fills one channel before the next is used
 };
 

@@ -82,6 +82,7 @@ std::span<const Field<CollectiveConstants>> collective_fields() {
       {"overlap_exponent", &C::overlap_exponent, 1, 100},
       {"ll_channel_bytes", &C::ll_channel_bytes, 0, 1e9},
       {"channels", &C::channels, 1, 1024},
+      {"channel_bandwidth", &C::channel_bandwidth, 0, 1e15, true},
       {"efficiency_nvls", &C::efficiency_nvls, 0, 1, true},
       {"nvls_latency", &C::nvls_latency, 0, 1, true},
       {"nvls_stretch", &C::nvls_stretch, 0, 1, true},

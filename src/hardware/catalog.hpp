@@ -66,7 +66,8 @@ struct CollectiveConstants {
   double overlap_exponent = 1.65;  ///< p of (X^p + W^p)^(1/p) for Simple
   double ll_channel_bytes = 0;     ///< bytes per channel and step until all channels are in use
   std::uint32_t channels = 1;      ///< channels of a single-node ring
-  double efficiency_nvls = 0;      ///< share of nvlink_effective that NVLink SHARP reaches; 0 = has none
+  Bandwidth channel_bandwidth;  ///< payload that one channel moves at most; 0 = nvlink_effective / channels
+  double efficiency_nvls = 0;   ///< share of nvlink_effective that NVLink SHARP reaches; 0 = has none
   // NVLink SHARP and all-to-all in one domain, whose curves hops do not give (form: ../collective/README.md).
   Duration nvls_latency;            ///< L: of one pass up and down; 0 = as Simple hops
   Duration nvls_stretch;            ///< t: a transfer of w takes w (1 + t / (w + h))

@@ -17,6 +17,9 @@ program::CollectiveDetail detail_of(const collective::Request& request) {
   program::CollectiveDetail detail;
   detail.kind = request.kind;
   detail.root = request.root;
+  detail.reduction = request.reduction == collective::Reduction::kSum      ? "sum"
+                     : request.reduction == collective::Reduction::kMinMax ? "max"
+                                                                           : "prod";
   detail.algorithm = request.algorithm;
   detail.protocol = request.protocol ? std::string(collective::name_of(*request.protocol)) : std::string();
   detail.channels = request.channels;

@@ -140,6 +140,7 @@ class Resolver {
       spec.request = {detail.kind,     Bytes(op.bytes),  op.dtype,
                       detail.root,     detail.algorithm, protocol_hint(detail.protocol),
                       detail.channels, detail.splits,    detail.steps};
+      spec.request.reduction = collective::reduction_of(detail.reduction);
       spec.meaning = op.meaning;
     } else if (op.kind == OpKind::kStorage) {
       spec.write = (op.flags & Operation::kWrite) != 0;
@@ -154,7 +155,7 @@ class Resolver {
     }
     const collective::Request& request = spec.request;
     key_.assign({static_cast<int>(spec.kind), static_cast<int>(request.kind), op.bytes,
-                 static_cast<int>(request.dtype), request.root,
+                 static_cast<int>(request.dtype), static_cast<int>(request.reduction), request.root,
                  request.protocol ? static_cast<int>(*request.protocol) : -1, request.channels,
                  static_cast<int>(spec.meaning), spec.eager, spec.receives, spec.write, spec.target, fixed,
                  static_cast<std::int64_t>(request.splits.size()),

@@ -343,7 +343,7 @@ void play(const collective::ScheduleFile& file, collective::Request& request) {
 }
 
 void check_reduction(const std::string& reduction) {
-  const std::vector<std::string> known{"sum", "prod", "min", "max", "avg", "mulsum", "all"};
+  const std::vector<std::string> known{"sum", "prod", "min", "max", "avg", "mulsum"};
   if (std::find(known.begin(), known.end(), reduction) == known.end()) {
     throw InputError(fmt::format("-o {}: unknown reduction; {}", reduction, suggest(reduction, known)));
   }
@@ -409,6 +409,7 @@ void run(const CollectiveArguments& arguments) {
   }
   check_reduction(arguments.reduction);
   sweep.reduction = arguments.reduction;
+  request.reduction = collective::reduction_of(arguments.reduction);
   sweep.root = request.root;
   sweep.iterations = arguments.iterations;
   sweep.warmup = arguments.warmup;
@@ -516,7 +517,9 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
   command->add_option("-i,--stepbytes", arguments->step_bytes, "or add this many bytes")
       ->capture_default_str();
   command->add_option("-d,--datatype", arguments->dtype, "element type")->capture_default_str();
-  command->add_option("-o,--op", arguments->reduction, "reduction: sum|prod|min|max|avg (all cost the same)")
+  command
+      ->add_option("-o,--op", arguments->reduction,
+                   "reduction: sum|prod|min|max|avg (NVLink switches add and compare only)")
       ->capture_default_str();
   add_whole(*command, "-r,--root", arguments->root, 0, 0xffffffffU, "root of rooted collectives");
   add_whole(*command, "-n,--iters", arguments->iterations, 1, 1'000'000'000, "iterations: one is predicted");
@@ -536,9 +539,10 @@ void add_collective(CLI::App& app, int& /*exit_code*/) {
   command->add_option("--splits", arguments->splits,
                       "bytes that each member sends to each one (all_to_all), instead of -b and -e: a list "
                       "(10M,2M,2M,2M), or a JSON file with an array, or with one for each member");
-  command->add_option("--proto", arguments->protocol, "LL|LL128|Simple (default: the fastest)");
+  command->add_option("--proto", arguments->protocol,
+                      "LL|LL128|Simple (default: by NCCL's rules, see --explain)");
   add_whole(*command, "--channels", arguments->channels, 1, collective::kMostChannels,
-            "channels (default: by the host kind)");
+            "channels (default: as many as NCCL takes)");
   add_run_options(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|csv");
   command->footer("Example: stepcast collective all_reduce dgx-h100-1024 --ranks 8 -b 8 -e 8G -f 2");

@@ -2,7 +2,7 @@
 //
 // Scope:        members of one NVLink domain whose switches reduce; float types, as NCCL.
 // Assumes:      all links to the switches are busy at the same time; a hop is up and down.
-// Not covered:  element types that the switches cannot add are not refused.
+// Not covered:  single chunks; the time follows a fitted curve (README.md).
 // Source:       NCCL src/transport/nvls.cc, src/device/all_gather.h.
 // Validated by: tests/property/schedule_property_test.cpp, tests/unit/collective/truths_test.cpp.
 #include "collective/algorithms/nvls.hpp"
@@ -58,7 +58,7 @@ Algorithm nvls_all_gather_algorithm() {
           .kind = Kind::kAllGather,
           .scope = "members of one NVLink domain with NVLink SHARP (Hopper or later, NVLink switches)",
           .source = "NCCL src/transport/nvls.cc; bytes: S/n up and S down per GPU",
-          .limits = "integer types, which NCCL runs without it, are not told apart",
+          .limits = "types and reductions of NCCL's NVLS alone; time by a fitted curve",
           .schedule = &schedule,
           .channels = &nvls_channels,
           .pattern = &pattern,

@@ -2,7 +2,7 @@
 //
 // Scope:        several hosts with equal numbers of members, at least two, and NVLink SHARP.
 // Assumes:      all links are busy at the same time; the efficiency of NVLS holds for the trees as well.
-// Not covered:  element types that the switches cannot add are not refused.
+// Not covered:  single chunks; the time follows a fitted curve (README.md).
 // Source:       NCCL src/transport/nvls.cc, src/device/all_reduce.h.
 // Validated by: tests/property/schedule_property_test.cpp, tests/unit/collective/truths_test.cpp.
 #include "collective/algorithms/nvls.hpp"
@@ -163,7 +163,7 @@ Algorithm nvls_tree_all_reduce_algorithm() {
           .kind = Kind::kAllReduce,
           .scope = "several hosts with equal numbers of members and NVLink SHARP (Hopper or later)",
           .source = "NCCL src/transport/nvls.cc; bytes: S(g+1)/g each way per GPU, up to 2S per host on NICs",
-          .limits = "the efficiency of NVLS holds for the trees as well; integer types are not told apart",
+          .limits = "the efficiency of NVLS holds for the trees as well; time by a fitted curve",
           .schedule = &schedule,
           .channels = &tree_channels,
           .pattern = &pattern,

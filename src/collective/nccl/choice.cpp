@@ -13,16 +13,6 @@
 namespace stepcast::collective::nccl {
 namespace {
 
-/// NVLink switches add floating-point numbers only.
-bool switch_adds(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFp16:
-    case DataType::kBf16:
-    case DataType::kFp32: return true;
-    default: return false;
-  }
-}
-
 constexpr std::size_t kProtocolCount = 3;
 
 bool reduced_by_switch(Family family, Kind kind) {
@@ -30,6 +20,18 @@ bool reduced_by_switch(Family family, Kind kind) {
 }
 
 }  // namespace
+
+bool switch_reduces(DataType dtype, Reduction reduction) {
+  switch (dtype) {
+    case DataType::kFp16:
+    case DataType::kBf16:
+    case DataType::kInt32:
+    case DataType::kInt64: return reduction != Reduction::kOther;
+    case DataType::kFp32:
+    case DataType::kFp64: return reduction == Reduction::kSum;
+    default: return false;
+  }
+}
 
 Chooser::Chooser(const topology::Cluster& cluster)
     : cluster_(cluster), settings_(settings_of(cluster.nccl)) {}
@@ -70,15 +72,19 @@ std::shared_ptr<const GroupCosts> Chooser::costs(const Places& places,
   return known;
 }
 
-std::optional<Choice> Chooser::choose(
-    const GroupCosts& costs, Kind kind, Bytes bytes, DataType dtype, const Offer& offer) const {
+std::optional<Choice> Chooser::choose(const GroupCosts& costs,
+                                      Kind kind,
+                                      Bytes bytes,
+                                      DataType dtype,
+                                      Reduction reduction,
+                                      const Offer& offer) const {
   STEPCAST_CHECK(has_table(kind), "{} has no table", stepcast::collective::name_of(kind));
   const CostTable& table = costs.tables[static_cast<std::size_t>(kind)];
   Choice best;
   best.table_time_us = std::numeric_limits<double>::infinity();
   for (std::size_t f = 0; f < kFamilies; ++f) {
     const auto family = static_cast<Family>(f);
-    if (!offer.families[f] || (reduced_by_switch(family, kind) && !switch_adds(dtype))) {
+    if (!offer.families[f] || (reduced_by_switch(family, kind) && !switch_reduces(dtype, reduction))) {
       continue;
     }
     for (std::size_t p = 0; p < kProtocolCount; ++p) {
@@ -96,13 +102,14 @@ std::optional<Choice> Chooser::choose(
     return std::nullopt;
   }
   best.channels = active_channels(best.family, best.protocol, bytes, costs.communicator);
+  if (costs.communicator.channel_limit > 0) {
+    best.channels = std::min(best.channels, costs.communicator.channel_limit);
+  }
   return best;
 }
 
-std::vector<Candidate> Chooser::candidates(const GroupCosts& costs,
-                                           Kind kind,
-                                           Bytes bytes,
-                                           DataType dtype) const {
+std::vector<Candidate> Chooser::candidates(
+    const GroupCosts& costs, Kind kind, Bytes bytes, DataType dtype, Reduction reduction) const {
   const CostTable& table = costs.tables[static_cast<std::size_t>(kind)];
   std::vector<Candidate> all;
   for (std::size_t f = 0; f < kFamilies; ++f) {
@@ -111,8 +118,8 @@ std::vector<Candidate> Chooser::candidates(const GroupCosts& costs,
       const Cost& cost = table[f][p];
       Candidate& one = all.emplace_back();
       one = {family, static_cast<Protocol>(p), cost.latency_us, cost.bandwidth, 0, cost.reason};
-      if (one.reason.empty() && reduced_by_switch(family, kind) && !switch_adds(dtype)) {
-        one.reason = fmt::format("the switches do not add {}", stepcast::name_of(dtype));
+      if (one.reason.empty() && reduced_by_switch(family, kind) && !switch_reduces(dtype, reduction)) {
+        one.reason = fmt::format("the switches do not reduce {} this way", stepcast::name_of(dtype));
       }
       one.table_time_us = one.reason.empty() ? table_time_us(table, family, one.protocol, kind, bytes,
                                                              costs.communicator, settings_)

@@ -30,6 +30,9 @@ struct GroupCosts {
   std::array<CostTable, kTables> tables;
 };
 
+/// What NVLink switches can do. Source: NCCL src/include/device.h (ncclNvlsSupported).
+[[nodiscard]] bool switch_reduces(DataType dtype, Reduction reduction);
+
 struct Choice {
   Family family = Family::kRing;
   Protocol protocol = Protocol::kSimple;
@@ -68,14 +71,16 @@ class Chooser {
 
   /// The candidate of the least table time (ties: the first in NCCL's order), or none when the offer and the
   /// table leave nothing. REQUIRES: has_table(kind).
-  [[nodiscard]] std::optional<Choice> choose(
-      const GroupCosts& costs, Kind kind, Bytes bytes, DataType dtype, const Offer& offer) const;
+  [[nodiscard]] std::optional<Choice> choose(const GroupCosts& costs,
+                                             Kind kind,
+                                             Bytes bytes,
+                                             DataType dtype,
+                                             Reduction reduction,
+                                             const Offer& offer) const;
 
   /// All candidates of a call, in NCCL's order.
-  [[nodiscard]] std::vector<Candidate> candidates(const GroupCosts& costs,
-                                                  Kind kind,
-                                                  Bytes bytes,
-                                                  DataType dtype) const;
+  [[nodiscard]] std::vector<Candidate> candidates(
+      const GroupCosts& costs, Kind kind, Bytes bytes, DataType dtype, Reduction reduction) const;
 
  private:
   const topology::Cluster& cluster_;

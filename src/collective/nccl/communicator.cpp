@@ -71,10 +71,12 @@ Communicator communicator_of(const topology::Cluster& cluster,
   made.multicast = shape.multicast;
   made.identical_channels = plan.ring.same_channels;
   made.connected_channels = plan.collective_channels;
+  made.usual_channels = made.connected_channels;
   if (settings.most_channels > 0) {
     ChannelSettings free = wanted;
     free.max_channels = 0;
     const std::uint32_t usual = search_channels(shape, representatives(nodes), free).collective_channels;
+    made.usual_channels = usual;
     made.channel_limit = plan.collective_channels < usual ? plan.collective_channels : 0;
   }
   made.nvls_channels = plan.nvls_channels;

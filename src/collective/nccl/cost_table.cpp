@@ -371,6 +371,9 @@ std::string refuse_nvls(Family family, const Communicator& communicator, const S
   if (settings.nvls == false) {
     return "NCCL_NVLS_ENABLE=0";
   }
+  if (!communicator.nvswitch) {
+    return "there are no NVLink switches";
+  }
   if (!communicator.multicast) {
     return "the NVLink switches do not multicast (Hopper and later do)";
   }
@@ -378,8 +381,8 @@ std::string refuse_nvls(Family family, const Communicator& communicator, const S
   if (tree && communicator.nodes < 2) {
     return "one NVLink domain: NVLS does the same without a tree";
   }
-  if (!tree && communicator.nodes > 1 && !communicator.sharp) {
-    return "several NVLink domains need reduction in the fabric's switches (SHARP)";
+  if (!tree && communicator.nodes > 1) {
+    return "several NVLink domains: NCCL needs SHARP for it, and with it too that is not modelled here";
   }
   if (communicator.nvls.channels == 0 || (settings.version.minor >= 28 && communicator.nvls.channels < 2)) {
     return "too few members in an NVLink domain";

@@ -35,6 +35,7 @@ struct Communicator {
   bool sharp = false;                    ///< the switches between hosts add and copy
   bool identical_channels = false;       ///< all rings run the same way (broadcast, reduce)
   std::uint32_t connected_channels = 1;  ///< of rings, after doubling
+  std::uint32_t usual_channels = 1;      ///< connected without the variables that limit them
   std::uint32_t channel_limit = 0;       ///< fewer than NCCL would have, by its variables; 0 = none
   std::uint32_t nvls_channels = 0;
   Speeds ring;

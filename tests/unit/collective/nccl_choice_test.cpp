@@ -51,7 +51,7 @@ std::string choices(const Asked& asked) {
   std::string text;
   std::string last;
   for (std::int64_t bytes = 8; bytes <= (std::int64_t{8} << 30); bytes *= 2) {
-    const auto choice = chooser.choose(*costs, asked.kind, Bytes(bytes), asked.dtype, all);
+    const auto choice = chooser.choose(*costs, asked.kind, Bytes(bytes), asked.dtype, Reduction::kSum, all);
     REQUIRE(choice.has_value());
     const std::string name = fmt::format("{}/{}", nccl::name_of(choice->family), name_of(choice->protocol));
     if (name != last) {
@@ -145,7 +145,8 @@ TEST_CASE("a ring of many ranks pays for its steps, a tree for their logarithm",
     local.push_back(i % 8);
   }
   const auto costs = chooser.costs(Places::even(32, 4), local);
-  const auto candidates = chooser.candidates(*costs, Kind::kAllReduce, Bytes(1 << 30), DataType::kFp32);
+  const auto candidates =
+      chooser.candidates(*costs, Kind::kAllReduce, Bytes(1 << 30), DataType::kFp32, Reduction::kSum);
   REQUIRE(candidates.size() == 21);
   for (const nccl::Candidate& one : candidates) {
     if (one.family == nccl::Family::kRing && one.protocol == Protocol::kSimple) {
@@ -182,12 +183,12 @@ TEST_CASE("NCCL's variables leave out, force and limit", "[collective][nccl]") {
   const Lowered ll = lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"})", Kind::kAllReduce, 64_MiB);
   CHECK(ll.protocol == Protocol::kLl);
   CHECK(ll.channels == 24);
-  // 8 of 24 channels carry a third of what all carry; more than NCCL would take are no limit.
+  // 8 channels of 20.5 GB/s; more than NCCL would take are no limit.
   const Lowered free = lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})", Kind::kAllReduce, 64_MiB);
   const Lowered few = lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": 8})",
                               Kind::kAllReduce, 64_MiB);
   CHECK(few.channels == 8);
-  CHECK(few.coupled.cap == Approx(366e9 / 3));
+  CHECK(few.coupled.cap == Approx(8 * 20.5e9));
   CHECK(lowered(R"({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": 32})",
                 Kind::kAllReduce, 64_MiB)
             .idle_time == free.idle_time);
@@ -197,6 +198,39 @@ TEST_CASE("NCCL's variables leave out, force and limit", "[collective][nccl]") {
   CHECK(lowered(by_kind, Kind::kAllGather, 64_MiB).algorithm == "ring_all_gather");
   CHECK_THROWS_WITH(lowered(R"({"NCCL_ALGO": "Tree"})", Kind::kAllGather, 64_MiB),
                     Contains("leave no algorithm for all_gather") && Contains("Tree: NCCL 2.27.7 has none"));
+}
+
+TEST_CASE("NVLink switches add numbers, compare some, and do nothing else", "[collective][nccl]") {
+  // NCCL, src/include/device.h: integers and halves with sum and min/max, float and double with sum alone.
+  CHECK(nccl::switch_reduces(DataType::kFp32, Reduction::kSum));
+  CHECK(nccl::switch_reduces(DataType::kFp64, Reduction::kSum));
+  CHECK(nccl::switch_reduces(DataType::kInt32, Reduction::kSum));
+  CHECK(nccl::switch_reduces(DataType::kBf16, reduction_of("max")));
+  CHECK_FALSE(nccl::switch_reduces(DataType::kFp32, reduction_of("min")));
+  CHECK_FALSE(nccl::switch_reduces(DataType::kFp16, reduction_of("avg")));
+  CHECK_FALSE(nccl::switch_reduces(DataType::kInt8, Reduction::kSum));
+}
+
+TEST_CASE("the number of channels in use changes nothing when it is asked for", "[collective][nccl]") {
+  const topology::Cluster cluster = cluster_of("dgx-h100", 2, "{}");
+  const routing::Router router(cluster, "balanced");
+  const Lowering lowering(router);
+  std::vector<GpuId> group;
+  for (std::uint32_t gpu = 0; gpu < 16; ++gpu) {
+    group.emplace_back(gpu);
+  }
+  for (const std::string algorithm : {"ring", "tree", "nvls_tree"}) {
+    CAPTURE(algorithm);
+    Request request;
+    request.bytes = 256_MiB;
+    request.algorithm = algorithm;
+    request.protocol = Protocol::kSimple;
+    const Duration free = lowering.lower(request, group, Form::kCoupled).idle_time;
+    request.channels = 16;
+    CHECK(lowering.lower(request, group, Form::kCoupled).idle_time == free);
+    request.channels = 8;
+    CHECK(lowering.lower(request, group, Form::kCoupled).idle_time > free);
+  }
 }
 
 TEST_CASE("mistakes in NCCL's variables are all told, with what was meant", "[collective][nccl]") {

@@ -82,11 +82,12 @@ TEST_CASE("no hop is faster than light takes for its path", "[collective]") {
 }
 
 TEST_CASE("small LL collectives add channels in proportion to their bytes", "[collective]") {
-  // 4 of 8 GB/s a channel share 32 GB/s. A channel is full at 4,000 B a hop: 8,000 B on the wire, 1 us.
+  // A channel moves 4 GB/s of payload, 8 of them 32 GB/s of payload: the hop's 32 GB/s on the wire are 16 of
+  // payload, so four channels fill it. A channel is full at 4,000 B a hop: 1 us.
   Passage passage = passage_of(1, 0, 2'000, 32e9);
-  passage.channel_rate = 8e9;
+  passage.channel_rate = 4e9;
   passage.channel_payload = 4'000;
-  // Half a channel: 4,000 B at 8 GB/s = 0.5 us after 6 us.
+  // Half a channel: 2,000 B at 4 GB/s = 0.5 us after 6 us.
   CHECK(price(Protocol::kLl, constants(), passage).idle_time.ps() == Approx(6'500'000).margin(1));
   for (const std::int64_t flat : {4'000, 7'000, 12'001, 16'000}) {
     passage.work = flat;  // one to four channels: always 1 us
@@ -97,8 +98,8 @@ TEST_CASE("small LL collectives add channels in proportion to their bytes", "[co
   const Price full = price(Protocol::kLl, constants(), passage);
   CHECK(full.cap == 0);
   CHECK(full.idle_time.ps() == Approx(8'000'000).margin(1));
-  // The ramp is one of LL; a hint of two channels limits every protocol: 32,000 B at 16 GB/s = 2 us.
-  passage.channel_limit = 2;
+  // The ramp is one of LL; a ceiling limits every protocol: 32,000 B at 16 GB/s = 2 us.
+  passage.channel_ceiling = 16e9;
   const Price limited = price(Protocol::kSimple, constants(), passage);
   CHECK(limited.cap == 16e9);
   // sqrt(30^2 + 2^2) = 30.066593 us, and 5 us of launch.
