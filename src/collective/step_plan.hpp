@@ -13,6 +13,7 @@ struct StepCosts {
   Duration launch;
   std::function<std::int64_t(std::int64_t payload)> wire_bytes;
   std::function<Duration(bool network, Duration physical)> hop_latency;
+  std::function<Duration(std::int64_t payload)> local_work;
 };
 
 /// The messages of a schedule as transfers: every matched send and receive is one, of the bytes of its
