@@ -32,7 +32,7 @@ std::string read_constant_name(const config::Node& node) {
     return node.text();
   }
   const std::vector<std::string> names = hardware::Catalog::constant_names();
-  const std::string name = node.text();
+  std::string name = node.text();
   if (std::find(names.begin(), names.end(), name) != names.end()) {
     return name;
   }
