@@ -12,21 +12,23 @@ namespace stepcast::calibration {
 namespace {
 
 struct Problem {
-  const std::vector<FitRow>& rows;
-  const std::vector<double>& start;
+  const std::vector<double>& measured_s;
   const std::vector<FittedConstant>& constants;
   double row_sigma;
+  const std::function<std::vector<double>(const std::vector<double>&)>& predict;
 };
 
 /// Sum of squares at ln(value): logarithms keep the constants positive and the scales alike.
 double cost(const std::vector<double>& logs, const Problem& problem) {
+  std::vector<double> values;
+  values.reserve(logs.size());
+  for (const double log : logs) {
+    values.push_back(std::exp(log));
+  }
+  const std::vector<double> predicted = problem.predict(values);
   double sum = 0;
-  for (const FitRow& row : problem.rows) {
-    double time = row.predicted_s;
-    for (std::size_t c = 0; c < logs.size(); ++c) {
-      time += row.governed_s[c] * (problem.start[c] / std::exp(logs[c]) - 1);
-    }
-    const double residual = std::log(time / row.measured_s) / problem.row_sigma;
+  for (std::size_t row = 0; row < predicted.size(); ++row) {
+    const double residual = std::log(predicted[row] / problem.measured_s[row]) / problem.row_sigma;
     sum += residual * residual;
   }
   for (std::size_t c = 0; c < logs.size(); ++c) {
@@ -46,8 +48,31 @@ std::vector<double> fit(const std::vector<FitRow>& rows,
                         const std::vector<double>& start,
                         const std::vector<FittedConstant>& constants,
                         double row_sigma) {
-  STEPCAST_CHECK(!rows.empty(), "no rows to fit {} constants on", constants.size());
-  Problem problem{rows, start, constants, row_sigma};
+  std::vector<double> measured;
+  measured.reserve(rows.size());
+  for (const FitRow& row : rows) {
+    measured.push_back(row.measured_s);
+  }
+  return fit(measured, constants, row_sigma, [&](const std::vector<double>& values) {
+    std::vector<double> times;
+    times.reserve(rows.size());
+    for (const FitRow& row : rows) {
+      double time = row.predicted_s;
+      for (std::size_t c = 0; c < values.size(); ++c) {
+        time += row.governed_s[c] * (start[c] / values[c] - 1);
+      }
+      times.push_back(time);
+    }
+    return times;
+  });
+}
+
+std::vector<double> fit(const std::vector<double>& measured_s,
+                        const std::vector<FittedConstant>& constants,
+                        double row_sigma,
+                        const std::function<std::vector<double>(const std::vector<double>&)>& predict) {
+  STEPCAST_CHECK(!measured_s.empty(), "no rows to fit {} constants on", constants.size());
+  Problem problem{measured_s, constants, row_sigma, predict};
   std::vector<double> logs;
   std::vector<double> lower;
   std::vector<double> upper;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "calibration/suite.hpp"
@@ -21,5 +22,13 @@ struct FitRow {
                                       const std::vector<double>& start,
                                       const std::vector<FittedConstant>& constants,
                                       double row_sigma);
+
+/// The same of rows that are predicted anew for each set of constants: `predict` gives their times in
+/// seconds, in the order of `measured_s`. Starts at the priors. REQUIRES: at least one row.
+[[nodiscard]] std::vector<double> fit(
+    const std::vector<double>& measured_s,
+    const std::vector<FittedConstant>& constants,
+    double row_sigma,
+    const std::function<std::vector<double>(const std::vector<double>& values)>& predict);
 
 }  // namespace stepcast::calibration

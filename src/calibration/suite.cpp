@@ -32,7 +32,7 @@ std::string read_constant_name(const config::Node& node) {
     return node.text();
   }
   const std::vector<std::string> names = hardware::Catalog::constant_names();
-  const std::string name = node.text();
+  std::string name = node.text();
   if (std::find(names.begin(), names.end(), name) != names.end()) {
     return name;
   }
@@ -57,23 +57,47 @@ void check_bound(const config::Node& node, const std::string& name, double value
   }
 }
 
-FittedConstant read_constant(const config::Node& node) {
+/// Of a suite of collectives: a field of the cluster file.
+FittedConstant read_field(const config::Node& node) {
+  node.allow_only({"set", "unit", "prior", "sigma", "lower", "upper"});
+  FittedConstant constant;
+  const config::Node pointer = node.require("set");
+  constant.name = pointer.name();
+  if (pointer.is_text() &&
+      (constant.name.size() < 2 || constant.name[0] != '/' || constant.name.find('=') != std::string::npos)) {
+    pointer.error("no JSON pointer", "name a field of the cluster file, for example \"/host/nic_effective\"");
+  }
+  constant.unit = node.get("unit").name();
+  return constant;
+}
+
+FittedConstant read_constant(const config::Node& node, bool of_cluster) {
   constexpr double kLargest = 1e300;
   constexpr double kNarrowest = 1e-6;  // of ln(upper / lower)
-  node.allow_only({"name", "part", "prior", "sigma", "lower", "upper"});
   const std::size_t before = node.diagnostics().size();
   FittedConstant constant;
-  constant.name = read_constant_name(node.require("name"));
-  const std::vector<std::string> parts = part_names();
-  if (const config::Node part = node.require("part"); part.present()) {
-    constant.part = parts[part.one_of(parts)];
+  if (of_cluster) {
+    constant = read_field(node);
+  } else {
+    node.allow_only({"name", "part", "prior", "sigma", "lower", "upper"});
+    constant.name = read_constant_name(node.require("name"));
+    const std::vector<std::string> parts = part_names();
+    if (const config::Node part = node.require("part"); part.present()) {
+      constant.part = parts[part.one_of(parts)];
+    }
   }
   constant.prior = node.require("prior").factor(0, kLargest);
   constant.sigma = node.require("sigma").number(1e-6, 10);
   constant.lower = node.require("lower").number(0, kLargest);
   constant.upper = node.require("upper").number(0, kLargest);
-  check_bound(node.get("lower"), constant.name, constant.lower);
-  check_bound(node.get("upper"), constant.name, constant.upper);
+  if (of_cluster) {
+    if (node.get("lower").is_number() && constant.lower <= 0) {
+      node.get("lower").error("not positive", "give more than 0: the fit works on logarithms");
+    }
+  } else {
+    check_bound(node.get("lower"), constant.name, constant.lower);
+    check_bound(node.get("upper"), constant.name, constant.upper);
+  }
   if (node.diagnostics().size() != before) {
     return constant;  // a comparison with what was refused would say nothing new
   }
@@ -95,15 +119,17 @@ std::string folder_of(const std::string& path) {
 }
 
 void read_fit(const config::Node& fit, Suite& suite) {
-  fit.allow_only({"constants", "row_sigma"});
+  fit.allow_only({"constants", "row_sigma", "group"});
+  suite.fit_group = fit.get("group").name();
   suite.row_sigma = fit.require("row_sigma").number(1e-6, 10);
   const config::Node constants = fit.require("constants");
   std::set<std::string> names;
   for (const config::Node& node : constants.items()) {
-    suite.constants.push_back(read_constant(node));
+    suite.constants.push_back(read_constant(node, fit.get("group").present()));
     const std::string& name = suite.constants.back().name;
     if (!name.empty() && !names.insert(name).second) {
-      node.get("name").error(fmt::format("constant \"{}\" occurs twice", name), "list every constant once");
+      node.get(fit.get("group").present() ? "set" : "name")
+          .error(fmt::format("constant \"{}\" occurs twice", name), "list every constant once");
     }
   }
   if (constants.is_array() && suite.constants.empty()) {
@@ -149,6 +175,13 @@ void check_rows(const Suite& suite, const config::Node& fit, config::Diagnostics
           "give every row of the suite its own id");
     }
     groups.insert(row.group);
+    if ((row.kind == "collective") != (suite.rows.front().kind == "collective")) {
+      diagnostics.add(
+          row.place,
+          fmt::format("row {} is a {}, others of the suite are none", config::in_quotes(row.id), row.kind),
+          "make a suite of steps and one of collectives");
+      continue;
+    }
     if (fit.present() && row.group.empty()) {
       diagnostics.add(
           row.place,
@@ -156,6 +189,19 @@ void check_rows(const Suite& suite, const config::Node& fit, config::Diagnostics
                       config::in_quotes(row.id)),
           "name its model");
     }
+  }
+  if (!diagnostics.empty() || suite.rows.empty()) {
+    return;
+  }
+  const bool collectives = suite.rows.front().kind == "collective";
+  if (fit.present() && collectives != !suite.fit_group.empty()) {
+    fit.error(collectives ? "rows of collectives without the group that constants are fitted on"
+                          : "steps are fitted with each group left out",
+              collectives ? "name it with \"group\"" : "leave out \"group\"");
+  }
+  if (!suite.fit_group.empty() && !groups.contains(suite.fit_group)) {
+    fit.get("group").error(fmt::format("no row of group {}", config::in_quotes(suite.fit_group)),
+                           fmt::format("groups: {}", fmt::join(groups, ", ")));
   }
   if (fit.present() && groups.size() < 2 && diagnostics.empty()) {
     fit.error("constants cannot be fitted without a group when all rows are of one",
@@ -170,12 +216,27 @@ Suite read_suite(const std::string& path, const std::string& shown_name) {
   const config::Document document = config::Document::load(path, diagnostics, shown_name);
   Suite suite;
   const config::Node root = document.root();
-  root.allow_only({"name", "description", "rows", "tolerance", "fit"});
+  root.allow_only({"name", "description", "rows", "tolerance", "median_tolerance", "compare", "fit"});
   suite.name = root.require("name").name();
   if (const config::Node text = root.get("description"); text.present()) {
     suite.description = text.text();
   }
   suite.tolerance = root.require("tolerance").number(0, 10);
+  if (const config::Node median = root.get("median_tolerance"); median.present()) {
+    suite.median_tolerance = median.number(0, 10);
+  }
+  if (const config::Node compare = root.get("compare"); compare.present()) {
+    compare.allow_only({"fidelity", "at_most"});
+    if (const config::Node fidelity = compare.require("fidelity"); fidelity.present()) {
+      const std::vector<std::string> others{"analytic"};
+      suite.compare.fidelity = others[fidelity.one_of(others)];
+    }
+    if (const config::Node limits = compare.get("at_most"); limits.present()) {
+      for (const auto& [group, limit] : limits.members()) {
+        suite.compare.at_most.emplace(group, limit.number(0, 1e3));
+      }
+    }
+  }
   const config::Node fit = root.get("fit");
   if (fit.present()) {
     read_fit(fit, suite);
@@ -190,6 +251,9 @@ Suite read_suite(const std::string& path, const std::string& shown_name) {
         config::Document::load(suite.files.back(), diagnostics, folder_of(shown_name) + name));
     for (MeasuredRow& row : read_rows(row_documents.back())) {
       suite.rows.push_back(std::move(row));
+    }
+    if (const std::string reason = incomplete_reason(row_documents.back()); !reason.empty()) {
+      suite.notes.push_back(fmt::format("{}: measured in part: {}", name, reason));
     }
   }
   diagnostics.throw_if_any();

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "calibration/collective_rows.hpp"
 #include "calibration/fit.hpp"
 #include "calibration/suite.hpp"
 #include "hardware/catalog.hpp"
@@ -140,6 +141,9 @@ ErrorSummary summarise(const std::vector<ValidationRow>& rows) {
 }
 
 Validation validate(const Suite& suite, int threads) {
+  if (suite.rows.front().kind == "collective") {
+    return validate_collectives(suite);  // milliseconds each
+  }
   Validation out;
   out.suite = suite.name;
   out.tolerance = suite.tolerance;

@@ -398,7 +398,8 @@ StepCosts step_costs(Protocol protocol, const hardware::CollectiveConstants& con
           .hop_latency =
               [protocol, &constants](bool network, Duration physical) {
                 return hop_latency(protocol, constants, network, physical);
-              }};
+              },
+          .local_work = [&constants](std::int64_t payload) { return local_work(constants, payload); }};
 }
 
 }  // namespace

@@ -162,6 +162,11 @@ Duration hop_latency(Protocol protocol,
   return std::max(calibrated, physical);
 }
 
+Duration local_work(const hardware::CollectiveConstants& constants, std::int64_t payload) {
+  return constants.local_rate == Bandwidth() ? Duration()
+                                             : wire_time(payload, constants.local_rate.bytes_per_second());
+}
+
 std::int64_t wire_bytes(Protocol protocol,
                         const hardware::CollectiveConstants& constants,
                         std::int64_t payload,
@@ -222,7 +227,8 @@ Price price(Protocol protocol, const hardware::CollectiveConstants& constants, c
         "fewer ranks",
         passage.steps));
   }
-  const Duration hops = Duration::from_ps(static_cast<std::int64_t>(hops_ps));
+  const Duration hops =
+      Duration::from_ps(static_cast<std::int64_t>(hops_ps)) + local_work(constants, passage.work);
   Duration together = hops + transfer;
   if (protocol == Protocol::kSimple) {
     const double exponent = constants.overlap_exponent;

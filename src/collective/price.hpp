@@ -49,6 +49,9 @@ struct Price {
                                    bool network,
                                    Duration physical);
 
+/// Time of a member's own work on `payload` bytes that it received (sums, copies), which nothing hides.
+[[nodiscard]] Duration local_work(const hardware::CollectiveConstants& constants, std::int64_t payload);
+
 /// Bytes on the wire for `payload` bytes (rounded up), without the exposed last step.
 [[nodiscard]] std::int64_t wire_bytes(Protocol protocol,
                                       const hardware::CollectiveConstants& constants,

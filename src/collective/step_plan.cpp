@@ -167,6 +167,7 @@ class TransferMaker {
     if (from_switch || to_switch) {
       transfer.latency = Duration::from_ps(transfer.latency.ps() / 2);  // a hop is up and down
     }
+    transfer.latency = transfer.latency + costs_.local_work(transfer.payload);
     transfer.demands = hop.demands.demands;
     transfer.divisor = hop.demands.divisor;
     transfer.after = std::exchange(state.received, {});

@@ -16,6 +16,7 @@ struct StepCosts {
   Duration launch;
   std::function<std::int64_t(std::int64_t payload)> wire_bytes;
   std::function<Duration(bool network, Duration physical)> hop_latency;
+  std::function<Duration(std::int64_t payload)> local_work;
 };
 
 /// Which chunks of the whole buffer the messages of a schedule hold, whatever memory they are read from.

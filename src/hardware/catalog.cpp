@@ -80,6 +80,7 @@ std::span<const Field<CollectiveConstants>> collective_fields() {
       {"efficiency_ll128", &C::efficiency_ll128, kSmallest, 1},
       {"last_step_share", &C::last_step_share, 0, 10},
       {"overlap_exponent", &C::overlap_exponent, 1, 100},
+      {"local_rate", &C::local_rate, 0, 1e15, true},
       {"ll_channel_bytes", &C::ll_channel_bytes, 0, 1e9},
       {"channels", &C::channels, 1, 1024},
       {"channel_bandwidth", &C::channel_bandwidth, 0, 1e15, true},

@@ -64,6 +64,7 @@ struct CollectiveConstants {
   double efficiency_ll128 = 0.73;  ///< ... for LL128
   double last_step_share = 0;      ///< kappa: the last receive of a loop is not overlapped with a send
   double overlap_exponent = 1.65;  ///< p of (X^p + W^p)^(1/p) for Simple
+  Bandwidth local_rate;            ///< a member works through what it received before it goes on; 0 = at once
   double ll_channel_bytes = 0;     ///< bytes per channel and step until all channels are in use
   std::uint32_t channels = 1;      ///< channels of a single-node ring
   Bandwidth channel_bandwidth;  ///< payload that one channel moves at most; 0 = nvlink_effective / channels

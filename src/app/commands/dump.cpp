@@ -10,6 +10,7 @@
 #include "config/data_path.hpp"
 #include "program/native_format.hpp"
 #include "replay/step_input.hpp"
+#include "report/fabric_json.hpp"
 #include "report/result_diff.hpp"
 #include "report/schedule_json.hpp"
 #include "workload/generate.hpp"
@@ -36,6 +37,12 @@ void dump_program(const DumpArguments& arguments) {
   const replay::StepInput input = replay::load_step_input(arguments.cluster, arguments.job,
                                                           arguments.common.settings, arguments.common.ranks);
   deliver(program::write_programs(workload::generate(input.job, input.cluster.host.accelerator)),
+          arguments.common);
+}
+
+void dump_fabric(const DumpArguments& arguments) {
+  check_outputs(arguments.common, {config::find_data("topologies", arguments.cluster).path});
+  deliver(report::fabric_json(replay::load_cluster(arguments.cluster, arguments.common.settings)),
           arguments.common);
 }
 
@@ -77,7 +84,8 @@ void add_file_options(CLI::App& command, CommonOptions& options) {
 }  // namespace
 
 void add_dump(CLI::App& app, int& /*exit_code*/) {
-  CLI::App* dump = app.add_subcommand("dump", "print an intermediate as JSON: a program or a schedule");
+  CLI::App* dump =
+      app.add_subcommand("dump", "print an intermediate as JSON: a program, a schedule or a fabric");
   dump->require_subcommand(1);
   auto arguments = std::make_shared<DumpArguments>();
   CLI::App* program = dump->add_subcommand("program", "programs of a job, in the format that replay reads");
@@ -99,6 +107,12 @@ void add_dump(CLI::App& app, int& /*exit_code*/) {
   add_whole(*schedule, "--root", arguments->root, 0, kMostMembers - 1, "root of a rooted operation");
   add_file_options(*schedule, arguments->common);
   schedule->callback([arguments]() { dump_schedule(*arguments); });
+  CLI::App* fabric = dump->add_subcommand("fabric", "nodes and cables of a cluster, one a line");
+  fabric->add_option("cluster", arguments->cluster, "cluster file or shipped name")->required();
+  fabric->add_option("--set", arguments->common.settings, "/json/pointer=value (repeatable)")
+      ->allow_extra_args(false);
+  add_file_options(*fabric, arguments->common);
+  fabric->callback([arguments]() { dump_fabric(*arguments); });
 }
 
 void add_diff(CLI::App& app, int& /*exit_code*/) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -6,10 +7,13 @@
 #include "app/command.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "calibration/baseline.hpp"
 #include "calibration/nccl_channels.hpp"
 #include "calibration/suite.hpp"
 #include "config/data_path.hpp"
+#include "report/baseline_report.hpp"
 #include "report/channel_report.hpp"
+#include "report/output_file.hpp"
 #include "report/validation_writer.hpp"
 #include "trace/nccl_log.hpp"
 
@@ -19,13 +23,71 @@ namespace {
 struct ValidateArguments {
   std::vector<std::string> suites;
   std::vector<std::string> logs;
+  std::string baseline;
+  bool update_baseline = false;
   CommonOptions common;
 };
+
+/// The baseline before the run; an empty one when a file that is not there is about to be written.
+calibration::Baseline load_baseline(const ValidateArguments& arguments,
+                                    const std::vector<std::string>& inputs) {
+  if (arguments.update_baseline) {
+    for (const std::string& input : inputs) {
+      std::error_code unknown;
+      if (std::filesystem::equivalent(arguments.baseline, input, unknown)) {
+        throw InputError(fmt::format("--baseline {} would replace a file that is read; choose another file",
+                                     arguments.baseline));
+      }
+    }
+    try {
+      report::require_writable(arguments.baseline);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("--baseline {}", error.what()));
+    }
+  }
+  std::error_code unknown;
+  if (!std::filesystem::exists(arguments.baseline, unknown)) {
+    if (!arguments.update_baseline) {
+      throw InputError(
+          fmt::format("--baseline {}: no such file; write it with --update-baseline, or check the path",
+                      arguments.baseline));
+    }
+    return {};
+  }
+  config::Diagnostics diagnostics;
+  calibration::Baseline baseline =
+      calibration::read_baseline(config::Document::load(arguments.baseline, diagnostics));
+  diagnostics.throw_if_any();
+  return baseline;
+}
+
+/// Says what moved: below the tables, or on stderr where standard output holds another form. True when
+/// nothing did, or the file was updated.
+bool settle_baseline(const calibration::Baseline& baseline,
+                     const std::vector<calibration::Validation>& validations,
+                     const ValidateArguments& arguments,
+                     std::string& text) {
+  const calibration::BaselineComparison comparison = calibration::compare(baseline, validations);
+  if (arguments.update_baseline) {
+    report::write_file(arguments.baseline,
+                       report::baseline_json(calibration::updated(baseline, validations)));
+  }
+  const std::string moved = report::baseline_text(comparison, arguments.baseline, arguments.update_baseline);
+  if (arguments.common.format == "text" && !arguments.common.quiet) {
+    text += "\n" + moved;
+  } else if (!comparison.movements.empty()) {
+    fmt::print(stderr, "{}", moved);
+  }
+  return arguments.update_baseline || comparison.movements.empty();
+}
 
 /// Channels and rings of NCCL's logs. Exit code 1 when a scored communicator does not match.
 int run_logs(const ValidateArguments& arguments) {
   if (!arguments.suites.empty()) {
     throw InputError("validate: --nccl-log beside a suite; run them one after the other");
+  }
+  if (!arguments.baseline.empty()) {
+    throw InputError("validate: --baseline holds predictions of suites, not of logs; leave it out");
   }
   const std::string& format = arguments.common.format;
   if (format != "text" && format != "json") {
@@ -44,6 +106,9 @@ int run_logs(const ValidateArguments& arguments) {
 }
 
 int run(const ValidateArguments& arguments) {
+  if (arguments.update_baseline && arguments.baseline.empty()) {
+    throw InputError("--update-baseline: no file to update; name it with --baseline FILE");
+  }
   if (!arguments.logs.empty()) {
     return run_logs(arguments);
   }
@@ -60,6 +125,11 @@ int run(const ValidateArguments& arguments) {
     suites.push_back(calibration::read_suite(file.path, file.shown));
     inputs.insert(inputs.end(), suites.back().files.begin(), suites.back().files.end());
   }
+  calibration::Baseline baseline;
+  if (!arguments.baseline.empty()) {
+    baseline = load_baseline(arguments, inputs);
+    inputs.push_back(arguments.baseline);
+  }
   check_outputs(arguments.common, inputs);
   std::vector<calibration::Validation> validations;
   bool within = true;
@@ -67,7 +137,11 @@ int run(const ValidateArguments& arguments) {
     validations.push_back(calibration::validate(suite, thread_count()));
     within = within && validations.back().within_tolerance;
   }
-  deliver(writer.write(validations), arguments.common);
+  std::string text = writer.write(validations);
+  if (!arguments.baseline.empty()) {
+    within = settle_baseline(baseline, validations, arguments, text) && within;
+  }
+  deliver(text, arguments.common);
   return within ? kExitOk : kExitOutOfTolerance;
 }
 
@@ -86,6 +160,11 @@ void add_validate(CLI::App& app, int& exit_code) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option(
+      "--baseline", arguments->baseline,
+      "predictions that were written down: exit 1 when one moved by more than the file's tolerance");
+  command->add_flag("--update-baseline", arguments->update_baseline,
+                    "write the predictions of this run into the file of --baseline");
   add_threads(*command, arguments->common);
   add_output_options(*command, arguments->common, "text|json|markdown|junit");
   command->footer("Example: stepcast validate validation/suites/korthikanti.json");

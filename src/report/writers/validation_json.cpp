@@ -37,6 +37,13 @@ Json one(const calibration::Validation& validation) {
                         {"upper", row.upper},
                         {"within_tolerance", row.within_tolerance},
                         {"fold", row.fold}});
+    if (row.metric == "time_s") {
+      rows.back()["group"] = row.group;
+      rows.back()["spread"] = row.spread;
+    }
+    if (row.compared) {
+      rows.back()[validation.compared_fidelity] = *row.compared;
+    }
   }
   out["summary"] = summary_json(validation.summary);
   Json& groups = out["groups"] = Json::object();
@@ -52,6 +59,19 @@ Json one(const calibration::Validation& validation) {
       values[validation.constants[c]] = fit.values[c];
     }
     constants.push_back(values);
+  }
+  if (!validation.compared.empty()) {
+    Json& compared = out["compared"] = Json::object();
+    compared["fidelity"] = validation.compared_fidelity;
+    for (const calibration::ComparedGroup& group : validation.compared) {
+      compared["groups"][group.group] = Json{{"median_abs_error", group.median_abs_error},
+                                             {"other_median_abs_error", group.other_median_abs_error},
+                                             {"at_most", group.at_most},
+                                             {"within", group.within}};
+    }
+  }
+  if (!validation.notes.empty()) {
+    out["notes"] = validation.notes;
   }
   return out;
 }

@@ -24,11 +24,62 @@ void table(const calibration::Validation& validation, const std::string& group, 
   }
 }
 
+/// Rows with samples, beside another fidelity.
+void collective_table(const calibration::Validation& validation, const std::string& group, std::string& out) {
+  const bool compared = !validation.compared_fidelity.empty();
+  out += fmt::format("\n{}\n  {:<30} {:>11} {:>11} {:>8} {:>7}", group, "row", "predicted", "measured",
+                     "error", "spread");
+  out += compared ? fmt::format("  {:>11} {:>8}\n", validation.compared_fidelity, "error") : "\n";
+  for (const calibration::ValidationRow& row : validation.rows) {
+    if (row.group != group) {
+      continue;
+    }
+    out += fmt::format("  {:<30} {:>11} {:>11} {:>+7.1f}% {:>6.1f}%", row.id, format_seconds(row.predicted),
+                       format_seconds(row.measured), 100 * row.error, 100 * row.spread);
+    if (compared) {
+      out += fmt::format("  {:>11} {:>+7.1f}%", format_seconds(*row.compared),
+                         100 * (*row.compared / row.measured - 1));
+    }
+    out += row.within_tolerance ? "\n" : "   OUT OF TOLERANCE\n";
+  }
+}
+
+/// Verdicts on groups, and what a reader must know.
+std::string closing(const calibration::Validation& validation) {
+  std::string out;
+  if (!validation.compared.empty()) {
+    out += fmt::format("\nmedian error by fidelity\n  {:<24} {:>8} {:>10}  {}\n", "group", "flow",
+                       validation.compared_fidelity, "wanted");
+    for (const calibration::ComparedGroup& group : validation.compared) {
+      out += fmt::format(
+          "  {:<24} {:>6.1f} % {:>8.1f} %  {}{}\n", group.group, 100 * group.median_abs_error,
+          100 * group.other_median_abs_error,
+          group.at_most == 1 ? std::string("no worse") : fmt::format("at most {:.3g} x", group.at_most),
+          group.within ? "" : "   MISSED");
+    }
+  }
+  if (validation.median_tolerance > 0) {
+    out += fmt::format(
+        "\nrows not fitted on: median error {:.1f} % (wanted: {:.0f} %), largest {:.1f} % (wanted: "
+        "{:.0f} %)\n",
+        100 * validation.summary.median_abs_error, 100 * validation.median_tolerance,
+        100 * validation.summary.max_abs_error, 100 * validation.tolerance);
+  }
+  for (const std::string& note : validation.notes) {
+    out += fmt::format("note: {}\n", note);
+  }
+  return out;
+}
+
 std::string write_one(const calibration::Validation& validation) {
   std::string out =
       fmt::format("suite {} (row tolerance {:.0f} %)\n", validation.suite, 100 * validation.tolerance);
   for (const auto& [group, summary] : validation.groups) {
-    table(validation, group, out);
+    if (validation.rows.front().metric == "time_s") {
+      collective_table(validation, group, out);
+    } else {
+      table(validation, group, out);
+    }
     out += fmt::format(
         "  {} rows: mean error {:.1f} %, median {:.1f} %, 90th percentile {:.1f} %, largest {:.1f} %, signed "
         "mean "
@@ -50,6 +101,7 @@ std::string write_one(const calibration::Validation& validation) {
       out += "\n";
     }
   }
+  out += closing(validation);
   out += validation.within_tolerance ? "\nall rows within tolerance\n" : "\nsome rows are out of tolerance\n";
   return out;
 }

@@ -34,10 +34,10 @@ std::string error_of(std::string_view text) {
 TEST_CASE("the shipped catalogue has every accelerator and host kind, each number with its source") {
   const Catalog catalog = Catalog::shipped();
   CHECK(catalog.accelerator_names() ==
-        std::vector<std::string>{"A100-40GB", "A100-80GB", "B200", "GB200", "GB300", "H100", "H200"});
-  CHECK(catalog.host_names() == std::vector<std::string>{"dgx-a100-40g", "dgx-a100-80g", "dgx-b200",
-                                                         "dgx-h100", "dgx-h200", "gb200-nvl72", "gb300-nvl72",
-                                                         "h100-roce"});
+        std::vector<std::string>{"A100-40GB", "A100-80GB", "B200", "CPU", "GB200", "GB300", "H100", "H200"});
+  CHECK(catalog.host_names() == std::vector<std::string>{"cpu-100m", "dgx-a100-40g", "dgx-a100-80g",
+                                                         "dgx-b200", "dgx-h100", "dgx-h200", "gb200-nvl72",
+                                                         "gb300-nvl72", "h100-roce"});
   for (const std::string& name : catalog.host_names()) {
     CAPTURE(name);
     const HostKind host = read(R"({"host": ")" + name + R"("})");

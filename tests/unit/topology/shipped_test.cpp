@@ -9,7 +9,8 @@ using namespace stepcast;
 TEST_CASE("every shipped cluster builds and has the GPUs that it says") {
   const std::map<std::string, std::uint32_t> gpus = {
       {"dgx-a100-64", 8 * 8},      {"dgx-a100-512", 64 * 8},      {"dgx-h100-1024", 128 * 8},
-      {"gb200-nvl72-576", 8 * 72}, {"llama3-24k-roce", 8 * 3072}, {"llama3-131k-roce", 42 * 3072 + 2048}};
+      {"gb200-nvl72-576", 8 * 72}, {"llama3-24k-roce", 8 * 3072}, {"llama3-131k-roce", 42 * 3072 + 2048},
+      {"cpu-one-switch", 8},       {"cpu-two-leaves", 8},         {"cpu-slow-link", 8}};
   for (const std::string& name : config::shipped_names("topologies")) {
     CAPTURE(name);
     config::Diagnostics diagnostics;
