@@ -64,18 +64,18 @@ std::optional<std::uint32_t> number_of(const NcclLog& log, std::initializer_list
 
 /// What servers of a generation have that no line of a log says.
 struct Usual {
-  std::uint32_t links;  ///< NVLinks of a GPU
-  double slot_GBps;     ///< PCIe, NCCL's number
-  double nic_GBps;
+  std::uint32_t links;   ///< NVLinks of a GPU
+  double slot_gb_per_s;  ///< PCIe, NCCL's number
+  double nic_gb_per_s;
 };
 Usual usual(std::uint32_t generation) {
   if (generation >= 90) {
-    return {.links = 18, .slot_GBps = 48, .nic_GBps = 50};
+    return {.links = 18, .slot_gb_per_s = 48, .nic_gb_per_s = 50};
   }
   if (generation >= 80) {
-    return {.links = generation == 80 ? 12U : 0U, .slot_GBps = 24, .nic_GBps = 25};
+    return {.links = generation == 80 ? 12U : 0U, .slot_gb_per_s = 24, .nic_gb_per_s = 25};
   }
-  return {.links = 6, .slot_GBps = 12, .nic_GBps = 12.5};
+  return {.links = 6, .slot_gb_per_s = 12, .nic_gb_per_s = 12.5};
 }
 
 class ShapeReader {
@@ -120,12 +120,13 @@ class ShapeReader {
       const auto next = static_cast<std::uint32_t>(processors.size());
       const std::uint32_t numa = told ? processors.try_emplace(host_.gpus[g].affinity, next).first->second
                                       : g / std::max(1U, (gpus + 1) / 2);
-      shape_.gpus.push_back({.place = {.numa = numa, .root = g, .leaf = g}, .pcie_GBps = usual_of.slot_GBps});
+      shape_.gpus.push_back(
+          {.place = {.numa = numa, .root = g, .leaf = g}, .pcie_gb_per_s = usual_of.slot_gb_per_s});
     }
     if (!told) {
       assume("half of the GPUs on each of two processors");
     }
-    assume(fmt::format("PCIe {:.0f} GB/s", usual_of.slot_GBps));
+    assume(fmt::format("PCIe {:.0f} GB/s", usual_of.slot_gb_per_s));
   }
 
   void connect_gpus(const Usual& usual_of) {
@@ -163,10 +164,10 @@ class ShapeReader {
         ++shown;
       }
       const trace::LoggedNic& nic = host_.nics[n];
-      without_speed += nic.GBps > 0 ? 0 : 1;
+      without_speed += nic.gb_per_s > 0 ? 0 : 1;
       shape_.nics.push_back({.place = shape_.gpus[gpu].place,
-                             .GBps = nic.GBps > 0 ? nic.GBps : usual_of.nic_GBps,
-                             .pcie_GBps = usual_of.slot_GBps,
+                             .gb_per_s = nic.gb_per_s > 0 ? nic.gb_per_s : usual_of.nic_gb_per_s,
+                             .pcie_gb_per_s = usual_of.slot_gb_per_s,
                              .reduces = nic.reduces});
     }
     if (nics == 0) {
@@ -182,7 +183,7 @@ class ShapeReader {
       result_.assumed_nics.emplace_back("NIC i beside GPU i");
     }
     if (without_speed > 0) {
-      result_.assumed_nics.push_back(fmt::format("NICs of {:g} Gb/s", usual_of.nic_GBps * 8));
+      result_.assumed_nics.push_back(fmt::format("NICs of {:g} Gb/s", usual_of.nic_gb_per_s * 8));
     }
   }
 

@@ -491,7 +491,7 @@ class LogReader {
     for (const auto& [at, speed] : nic_speeds_) {
       std::vector<LoggedNic>& nics = log_.hosts[at.first].nics;
       if (at.second < nics.size()) {
-        nics[at.second].GBps = speed;
+        nics[at.second].gb_per_s = speed;
       }
     }
     for (const bool relayed : {true, false}) {  // relays say more: they come first

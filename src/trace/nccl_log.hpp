@@ -18,7 +18,7 @@ struct LoggedGpu {
 
 struct LoggedNic {
   std::string name;
-  double GBps = 0;       ///< 0 when not printed
+  double gb_per_s = 0;   ///< 0 when not printed
   bool reduces = false;  ///< "/SHARP"
 };
 

@@ -62,13 +62,14 @@ class Attempt {
     if (routes_.nics > 0) {
       double on_nics = 0;
       for (std::uint32_t n = 0; n < routes_.nics; ++n) {
-        on_nics += usable(n) ? std::floor(nic_free_[n] / std::floor(std::max(1.0, terms_.inter_GBps))) : 0;
+        on_nics +=
+            usable(n) ? std::floor(nic_free_[n] / std::floor(std::max(1.0, terms_.inter_gb_per_s))) : 0;
       }
-      if (terms_.inter_GBps >= 1) {
+      if (terms_.inter_gb_per_s >= 1) {
         most = std::min(most, on_nics);
       }
     } else if (routes_.gpus > 1 && terms_.pattern == Pattern::kRing) {
-      most = std::min(most, std::floor((routes_.total_GBps + kRounding) / terms_.intra_GBps));
+      most = std::min(most, std::floor((routes_.total_gb_per_s + kRounding) / terms_.intra_gb_per_s));
     }
     return static_cast<std::uint32_t>(most);
   }
@@ -80,9 +81,10 @@ class Attempt {
     if (best_.channels == 0) {
       return true;
     }
-    const double most = enough_ * terms_.intra_GBps;
-    const double before = best_.channels * best_.intra_GBps;
-    return terms_.intra_GBps < best_.intra_GBps ? most > before * kWorthwhile : most + kRounding >= before;
+    const double most = enough_ * terms_.intra_gb_per_s;
+    const double before = best_.channels * best_.intra_gb_per_s;
+    return terms_.intra_gb_per_s < best_.intra_gb_per_s ? most > before * kWorthwhile
+                                                        : most + kRounding >= before;
   }
 
   [[nodiscard]] bool usable(std::uint32_t nic) const { return !collnet_ || shape_.nics[nic].reduces; }
@@ -114,7 +116,7 @@ class Attempt {
     if (route.type > worst || (both_ways && back.type > worst)) {
       return;
     }
-    const double speed = share * (intra ? terms_.intra_GBps : terms_.inter_GBps);
+    const double speed = share * (intra ? terms_.intra_gb_per_s : terms_.inter_gb_per_s);
     if (fits(route, speed)) {
       use(route, speed);
       then();
@@ -153,7 +155,7 @@ class Attempt {
     for (std::uint32_t i = 0; i < nics.size() && !complete_; ++i) {
       const std::uint32_t nic = nics[(shift + i) % nics.size()];
       // NCCL compares whole GB/s here.
-      const double speed = std::trunc(terms_.inter_GBps);
+      const double speed = std::trunc(terms_.inter_gb_per_s);
       if (!usable(nic) || nic_free_[nic] < speed) {
         continue;
       }
@@ -202,14 +204,14 @@ class Attempt {
     double widest = 0;
     std::uint32_t hops = 0;
     for (const Route& route : in) {
-      if (route.width_GBps > widest || (route.width_GBps == widest && route.hops < hops)) {
-        widest = route.width_GBps;
+      if (route.width_gb_per_s > widest || (route.width_gb_per_s == widest && route.hops < hops)) {
+        widest = route.width_gb_per_s;
         hops = route.hops;
       }
     }
     std::vector<std::uint32_t> near;
     for (std::uint32_t g = 0; g < routes_.gpus; ++g) {
-      if (in[g].width_GBps == widest && in[g].hops == hops) {
+      if (in[g].width_gb_per_s == widest && in[g].hops == hops) {
         near.push_back(g);
       }
     }
@@ -372,10 +374,10 @@ class Attempt {
         continue;
       }
       Candidate& candidate = candidates.emplace_back();
-      candidate = {.gpu = g, .width = std::trunc(route.width_GBps), .hops = route.hops, .distance = i};
+      candidate = {.gpu = g, .width = std::trunc(route.width_gb_per_s), .hops = route.hops, .distance = i};
       if (looks_at_nic) {
         const Route& in = routes_.nic_to_gpu[nic_in_][g];
-        candidate.nic_width = std::trunc(in.width_GBps);
+        candidate.nic_width = std::trunc(in.width_gb_per_s);
         candidate.nic_hops = in.hops;
         candidate.slot = slot_left(g);
       }
@@ -451,12 +453,12 @@ class Attempt {
     if (best_.channels == 0) {
       return true;
     }
-    const double now = channel() * terms_.intra_GBps;
-    double before = best_.channels * best_.intra_GBps;
+    const double now = channel() * terms_.intra_gb_per_s;
+    double before = best_.channels * best_.intra_gb_per_s;
     if (rewards_rails_ && terms_.cross_nic != best_.cross_nic) {
       before *= best_.cross_nic == 0 ? kCrossBonus : 2 - kCrossBonus;
     }
-    if (terms_.intra_GBps < best_.intra_GBps) {
+    if (terms_.intra_gb_per_s < best_.intra_gb_per_s) {
       return now > before * kWorthwhile;
     }
     if (std::abs(now - before) > kRounding) {
@@ -468,8 +470,8 @@ class Attempt {
 
   void keep() {
     best_.channels = channel();
-    best_.intra_GBps = terms_.intra_GBps;
-    best_.inter_GBps = terms_.inter_GBps;
+    best_.intra_gb_per_s = terms_.intra_gb_per_s;
+    best_.inter_gb_per_s = terms_.inter_gb_per_s;
     best_.type_intra = terms_.intra;
     best_.type_inter = terms_.inter;
     best_.cross_nic = terms_.cross_nic;

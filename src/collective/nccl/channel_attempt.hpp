@@ -21,8 +21,8 @@ struct Terms {
   std::uint32_t cross_nic = 0;
   PathType intra = PathType::kNvl;
   PathType inter = PathType::kPix;
-  double intra_GBps = 0;
-  double inter_GBps = 0;
+  double intra_gb_per_s = 0;
+  double inter_gb_per_s = 0;
 };
 
 struct AttemptResult {

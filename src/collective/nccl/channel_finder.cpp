@@ -17,8 +17,8 @@ constexpr std::uint32_t kOldGpusAnyWay = nccl_version(2, 29, 0);
 constexpr std::uint32_t kSplitBeforeRaise = nccl_version(2, 20, 0);
 
 // A channel faster than this is split in two, each of half the speed.
-constexpr double kSplitAbove_GBps = 25;
-constexpr double kHopperKeeps_GBps = 50;  // after Ampere only above this, unless there are few channels
+constexpr double kSplitAbove_gb_per_s = 25;
+constexpr double kHopperKeeps_gb_per_s = 50;  // after Ampere only above this, unless there are few channels
 constexpr std::uint32_t kFewChannels = 4;
 
 // Slower speeds are tried down to about half of the best found.
@@ -144,30 +144,30 @@ class PathSearch {
     const AttemptResult result = attempt_channels(shape_, routes_, settings_, request_.collnet, terms, best_);
     ran_out_ = result.ran_out;
     return result.full ||
-           (best_.channels > 0 && best_.channels * best_.inter_GBps + 1e-6 >= routes_.total_GBps);
+           (best_.channels > 0 && best_.channels * best_.inter_gb_per_s + 1e-6 >= routes_.total_gb_per_s);
   }
 
   Terms terms_at(double speed) const {
     return {.pattern = request_.pattern,
             .min_channels = request_.min_channels,
             .max_channels = request_.max_channels,
-            .intra_GBps = speed,
-            .inter_GBps = speed};
+            .intra_gb_per_s = speed,
+            .inter_gb_per_s = speed};
   }
 
   void relax() {
-    double total = routes_.total_GBps;
+    double total = routes_.total_gb_per_s;
     if (routes_.gpus > 1 && request_.pattern != Pattern::kRing) {
       total *= routes_.gpus / (routes_.gpus - 1.0);
     }
     std::size_t index = 0;
     while (index + 1 < speeds_.size() &&
-           (speeds_[index] > routes_.widest_GBps + 1e-6 ||
+           (speeds_[index] > routes_.widest_gb_per_s + 1e-6 ||
             (total > 0 && speeds_[index] * request_.min_channels > total + 1e-6))) {
       ++index;
     }
     for (; index < speeds_.size(); ++index) {
-      if (best_.channels > 0 && speeds_[index] / best_.inter_GBps <= kSlowestShare) {
+      if (best_.channels > 0 && speeds_[index] / best_.inter_gb_per_s <= kSlowestShare) {
         return;
       }
       const std::uint32_t crossing = settings_.version < kPairsExchangeNics ? 1 : 2;
@@ -225,10 +225,11 @@ class PathSearch {
   }
 
   void split() {
-    if (best_.channels == 0 || best_.intra_GBps < kSplitAbove_GBps) {
+    if (best_.channels == 0 || best_.intra_gb_per_s < kSplitAbove_gb_per_s) {
       return;
     }
-    if (shape_.generation > 80 && best_.intra_GBps < kHopperKeeps_GBps && best_.channels > kFewChannels) {
+    if (shape_.generation > 80 && best_.intra_gb_per_s < kHopperKeeps_gb_per_s &&
+        best_.channels > kFewChannels) {
       return;
     }
     const std::uint32_t before = best_.channels;
@@ -243,8 +244,8 @@ class PathSearch {
         best_.nics_out.push_back(best_.nics_out[c - before]);
       }
     }
-    best_.intra_GBps /= 2;
-    best_.inter_GBps /= 2;
+    best_.intra_gb_per_s /= 2;
+    best_.inter_gb_per_s /= 2;
     best_.channels = after;
   }
 
@@ -263,15 +264,16 @@ class PathSearch {
       return;
     }
     std::size_t index = 0;
-    while (index + 1 < speeds_.size() && speeds_[index] > best_.inter_GBps + 1e-6) {
+    while (index + 1 < speeds_.size() && speeds_[index] > best_.inter_gb_per_s + 1e-6) {
       ++index;
     }
-    terms.intra_GBps = terms.inter_GBps = speeds_[index];
+    terms.intra_gb_per_s = terms.inter_gb_per_s = speeds_[index];
     while (index > 0) {
       if (ring) {
-        terms.intra_GBps = terms.inter_GBps = speeds_[--index];
-      } else if (terms.intra_GBps == best_.intra_GBps && terms.intra_GBps < 2 * terms.inter_GBps) {
-        terms.intra_GBps = speeds_[--index];
+        terms.intra_gb_per_s = terms.inter_gb_per_s = speeds_[--index];
+      } else if (terms.intra_gb_per_s == best_.intra_gb_per_s &&
+                 terms.intra_gb_per_s < 2 * terms.inter_gb_per_s) {
+        terms.intra_gb_per_s = speeds_[--index];
       } else {
         return;
       }
@@ -284,7 +286,7 @@ class PathSearch {
 
   void fall_back() {
     best_.channels = best_.channels_searched = 1;
-    best_.intra_GBps = best_.inter_GBps = 0.1;
+    best_.intra_gb_per_s = best_.inter_gb_per_s = 0.1;
     best_.type_intra = best_.type_inter = PathType::kSys;
     best_.pattern = request_.pattern;
     best_.orders.assign(1, {});
@@ -337,16 +339,16 @@ class HeadSearch {
     std::size_t at = 0;
     for (std::size_t i = 0; i < speeds_.size(); ++i) {
       const double speed = speeds_[i];
-      if (speed > routes_.widest_GBps + 1e-6) {
+      if (speed > routes_.widest_gb_per_s + 1e-6) {
         continue;
       }
-      if (best.channels > 0 && speed / best.inter_GBps <= kSlowestShare) {
+      if (best.channels > 0 && speed / best.inter_gb_per_s <= kSlowestShare) {
         break;
       }
       const std::uint32_t fit = fitting(most, speed, speed, nics);
-      if (fit >= least && (fit > best.channels || fit * speed > best.channels * best.inter_GBps + 1e-6)) {
+      if (fit >= least && (fit > best.channels || fit * speed > best.channels * best.inter_gb_per_s + 1e-6)) {
         best.channels = fit;
-        best.intra_GBps = best.inter_GBps = speed;
+        best.intra_gb_per_s = best.inter_gb_per_s = speed;
         at = i;
       }
     }
@@ -354,9 +356,9 @@ class HeadSearch {
       return {};
     }
     // Then faster towards the network, where that fits.
-    while (routes_.nics > 0 && at > 0 && best.inter_GBps < 2 * best.intra_GBps &&
-           fitting(best.channels, best.intra_GBps, speeds_[at - 1], nics) == best.channels) {
-      best.inter_GBps = speeds_[--at];
+    while (routes_.nics > 0 && at > 0 && best.inter_gb_per_s < 2 * best.intra_gb_per_s &&
+           fitting(best.channels, best.intra_gb_per_s, speeds_[at - 1], nics) == best.channels) {
+      best.inter_gb_per_s = speeds_[--at];
     }
     best.channels_searched = best.channels;
     for (std::uint32_t c = 0; c < best.channels; ++c) {

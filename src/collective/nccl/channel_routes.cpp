@@ -12,11 +12,11 @@ namespace {
 constexpr double kIntelPeerWaste = 6.0 / 5.0;
 // Before Ampere, a NIC that writes to a GPU keeps an eighth of the other direction busy.
 constexpr double kOldGpuReverse = 1.0 / 8.0;
-constexpr double kLocal_GBps = 5000;
+constexpr double kLocal_gb_per_s = 5000;
 
 double cpu_link(const NodeShape& shape, std::uint32_t version) {
-  if (shape.cpu_link_GBps > 0) {
-    return shape.cpu_link_GBps;
+  if (shape.cpu_link_gb_per_s > 0) {
+    return shape.cpu_link_gb_per_s;
   }
   switch (shape.cpu) {
     case CpuKind::kIntel: return version >= nccl_version(2, 26, 0) && shape.generation >= 90 ? 22 : 10;
@@ -77,17 +77,17 @@ class Builder {
 
   void add_slots() {
     for (std::uint32_t g = 0; g < routes_.gpus; ++g) {
-      const Duplex slot = add_duplex(gpu(g).pcie_GBps);
+      const Duplex slot = add_duplex(gpu(g).pcie_gb_per_s);
       gpu_slot_.push_back(slot);
       routes_.pcie_down.push_back(slot.down);
       routes_.pcie_up.push_back(slot.up);
-      raise_uplinks(gpu(g).place, gpu(g).pcie_GBps);
+      raise_uplinks(gpu(g).place, gpu(g).pcie_gb_per_s);
     }
     for (std::uint32_t n = 0; n < routes_.nics; ++n) {
       const NicShape& nic = shape_.nics[n];
-      nic_slot_.push_back(add_duplex(std::min(nic.GBps, nic.pcie_GBps)));
-      routes_.nic_free.push_back(nic.GBps);
-      raise_uplinks(nic.place, nic.pcie_GBps);
+      nic_slot_.push_back(add_duplex(std::min(nic.gb_per_s, nic.pcie_gb_per_s)));
+      routes_.nic_free.push_back(nic.gb_per_s);
+      raise_uplinks(nic.place, nic.pcie_gb_per_s);
     }
     for (auto& [leaf, width] : leaf_width_) {
       leaf_up_[leaf] = add_duplex(width);
@@ -158,9 +158,9 @@ class Builder {
 
   void finish(Route& route) const {
     route.hops = static_cast<std::uint32_t>(route.links.size());
-    route.width_GBps = std::numeric_limits<double>::max();
+    route.width_gb_per_s = std::numeric_limits<double>::max();
     for (const std::uint32_t link : route.links) {
-      route.width_GBps = std::min(route.width_GBps, routes_.capacity[link]);
+      route.width_gb_per_s = std::min(route.width_gb_per_s, routes_.capacity[link]);
     }
   }
 
@@ -169,9 +169,9 @@ class Builder {
     routes_.gpu_to_gpu.assign(gpus, std::vector<Route>(gpus));
     for (std::uint32_t g = 0; g < gpus; ++g) {
       routes_.gpu_to_gpu[g][g].type = PathType::kLoc;
-      routes_.gpu_to_gpu[g][g].width_GBps = kLocal_GBps;
+      routes_.gpu_to_gpu[g][g].width_gb_per_s = kLocal_gb_per_s;
     }
-    const double link = nvlink_GBps(shape_.generation, settings_.version);
+    const double link = nvlink_gb_per_s(shape_.generation, settings_.version);
     if (shape_.nvlinks > 0) {
       routes_.nvswitch = true;
       for (std::uint32_t g = 0; g < gpus; ++g) {
@@ -208,7 +208,7 @@ class Builder {
         const Route& first = routes_.gpu_to_gpu[a][over];
         const Route& second = routes_.gpu_to_gpu[over][b];
         if (first.type == PathType::kNvl && second.type == PathType::kNvl &&
-            std::min(first.width_GBps, second.width_GBps) > best.width_GBps) {
+            std::min(first.width_gb_per_s, second.width_gb_per_s) > best.width_gb_per_s) {
           best = join(first, second, PathType::kNvb);
         }
       }
@@ -269,7 +269,7 @@ class Builder {
     for (std::uint32_t g = 0; g < routes_.gpus && routes_.nics > 0; ++g) {
       const std::vector<Route>& out = routes_.gpu_to_nic[g];
       const auto better = [](const Route& a, const Route& b) {
-        return a.type != b.type ? a.type < b.type : a.width_GBps > b.width_GBps;
+        return a.type != b.type ? a.type < b.type : a.width_gb_per_s > b.width_gb_per_s;
       };
       const Route& best = *std::min_element(out.begin(), out.end(), better);
       std::vector<std::uint32_t> nearest;
@@ -290,7 +290,7 @@ class Builder {
         const bool own = near.front() == n;
         const bool is_near = std::find(near.begin(), near.end(), n) != near.end();
         const Route& out = routes_.gpu_to_nic[g][n];
-        return std::tuple(!own, !is_near, out.type, -out.width_GBps);
+        return std::tuple(!own, !is_near, out.type, -out.width_gb_per_s);
       };
       for (std::uint32_t g = 1; g < routes_.gpus; ++g) {
         if (rank(g) < rank(routes_.nic_gpu[n])) {
@@ -311,7 +311,7 @@ class Builder {
         if (relay == g || last.type > PathType::kPxb || routes_.gpu_to_gpu[g][relay].type != PathType::kNvl) {
           continue;
         }
-        if (last.width_GBps > own.width_GBps || own.type > PathType::kPxn) {
+        if (last.width_gb_per_s > own.width_gb_per_s || own.type > PathType::kPxn) {
           routes_.gpu_to_nic[g][n] = join(routes_.gpu_to_gpu[g][relay], last, PathType::kPxn);
         }
       }
@@ -320,14 +320,14 @@ class Builder {
 
   void measure() {
     if (routes_.nics == 0 && routes_.gpus == 1) {
-      routes_.widest_GBps = kLocal_GBps;
+      routes_.widest_gb_per_s = kLocal_gb_per_s;
       return;
     }
-    const double link = nvlink_GBps(shape_.generation, settings_.version);
+    const double link = nvlink_gb_per_s(shape_.generation, settings_.version);
     for (std::uint32_t g = 0; g < routes_.gpus; ++g) {
       for (const Route& route : routes_.nics > 0 ? routes_.gpu_to_nic[g] : routes_.gpu_to_gpu[g]) {
         if (route.hops > 0) {
-          routes_.widest_GBps = std::max(routes_.widest_GBps, route.width_GBps);
+          routes_.widest_gb_per_s = std::max(routes_.widest_gb_per_s, route.width_gb_per_s);
         }
       }
       double nvlink = shape_.nvlinks * link;
@@ -336,7 +336,7 @@ class Builder {
           nvlink += shape_.direct_links[members_[g]][peer] * link;
         }
       }
-      routes_.total_GBps = std::max({routes_.total_GBps, nvlink, gpu(g).pcie_GBps});
+      routes_.total_gb_per_s = std::max({routes_.total_gb_per_s, nvlink, gpu(g).pcie_gb_per_s});
     }
   }
 

@@ -10,7 +10,7 @@ namespace stepcast::collective::nccl {
 /// A way between two devices: directed links, and how it is judged.
 struct Route {
   PathType type = PathType::kDis;
-  double width_GBps = 0;             ///< of its narrowest link
+  double width_gb_per_s = 0;         ///< of its narrowest link
   std::uint32_t hops = 0;            ///< 0 = to itself
   std::vector<std::uint32_t> links;  ///< indices into `Routes::capacity`
   std::vector<double> load;          ///< by link: load for one unit of flow (over 1 where PCIe is wasteful)
@@ -33,8 +33,8 @@ struct Routes {
   std::vector<std::uint32_t> nic_gpu;                 ///< by NIC: the GPU that it serves first
   std::vector<std::vector<std::uint32_t>> near_nics;  ///< by GPU: its nearest NICs, its own first
   bool nvswitch = false;
-  double widest_GBps = 0;  ///< widest way that one channel can take
-  double total_GBps = 0;   ///< all that a GPU can send
+  double widest_gb_per_s = 0;  ///< widest way that one channel can take
+  double total_gb_per_s = 0;   ///< all that a GPU can send
 };
 
 /// Ways among `members` of a node; `inter`: the group has members on other nodes too.

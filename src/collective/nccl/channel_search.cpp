@@ -19,10 +19,10 @@ constexpr std::uint32_t kMost = 64;
 constexpr std::uint32_t kMostNvlsHeads = 32;
 constexpr std::uint32_t kMostDirectHeads = 8;
 // Hopper and later double few fast rings once more between nodes.
-constexpr double kFastRing_GBps = 45;
+constexpr double kFastRingGbPerS = 45;
 constexpr std::uint32_t kFewRings = 16;
 // Send and receive: one channel carries this much of a NIC (from 2.28).
-constexpr double kNetPerChannel_GBps = 14;
+constexpr double kNetPerChannelGbPerS = 14;
 constexpr std::uint32_t kPeersAtOnce = 8;
 
 struct NodeGraphs {
@@ -64,8 +64,8 @@ NodeGraphs find_graphs(const NodeShape& shape,
 void weaken(ChannelGraph& graph, const ChannelGraph& other) {
   graph.channels = std::min(graph.channels, other.channels);
   graph.channels_searched = std::min(graph.channels_searched, other.channels_searched);
-  graph.intra_GBps = std::min(graph.intra_GBps, other.intra_GBps);
-  graph.inter_GBps = std::min(graph.inter_GBps, other.inter_GBps);
+  graph.intra_gb_per_s = std::min(graph.intra_gb_per_s, other.intra_gb_per_s);
+  graph.inter_gb_per_s = std::min(graph.inter_gb_per_s, other.inter_gb_per_s);
   graph.type_intra = std::max(graph.type_intra, other.type_intra);
   graph.type_inter = std::max(graph.type_inter, other.type_inter);
   graph.cross_nic = std::max(graph.cross_nic, other.cross_nic);
@@ -137,11 +137,12 @@ class Planner {
       }
     };
     const auto size = [&] { return static_cast<std::uint32_t>(repeats_.size()); };
-    if (plan_.collnet_chain.channels > 0 && plan_.collnet_chain.intra_GBps > plan_.collnet_chain.inter_GBps &&
-        ranks_ > nodes_.size()) {
+    if (plan_.collnet_chain.channels > 0 &&
+        plan_.collnet_chain.intra_gb_per_s > plan_.collnet_chain.inter_gb_per_s && ranks_ > nodes_.size()) {
       extend(size() + size() / 2);
     }
-    if (shape_.generation >= 90 && several_ && plan_.ring.intra_GBps > kFastRing_GBps && size() < kFewRings) {
+    if (shape_.generation >= 90 && several_ && plan_.ring.intra_gb_per_s > kFastRingGbPerS &&
+        size() < kFewRings) {
       extend(2 * size());
     }
     if (settings_.max_channels > 0 && settings_.max_channels < repeats_.size()) {
@@ -195,7 +196,8 @@ class Planner {
         double channels = 2;
         if (route.type == PathType::kNvl) {
           channels *= std::max(
-              1.0, std::floor(route.width_GBps / nvlink_GBps(shape_.generation, settings_.version) + 1e-6));
+              1.0, std::floor(route.width_gb_per_s / nvlink_gb_per_s(shape_.generation, settings_.version) +
+                              1e-6));
         }
         per_peer_ = std::min(per_peer_, static_cast<std::uint32_t>(channels));
       }
@@ -206,8 +208,8 @@ class Planner {
     for (std::uint32_t g = 0; g < routes.gpus; ++g) {
       const std::uint32_t nic = routes.near_nics[g].front();
       local_nics_ = std::min(local_nics_, static_cast<std::uint32_t>(routes.near_nics[g].size()));
-      net_GBps_ =
-          std::min(net_GBps_, shape_.nics[nic].GBps * static_cast<double>(routes.near_nics[g].size()));
+      net_gb_per_s_ = std::min(net_gb_per_s_,
+                               shape_.nics[nic].gb_per_s * static_cast<double>(routes.near_nics[g].size()));
     }
   }
 
@@ -246,7 +248,7 @@ class Planner {
       }
       return std::max(local_nics_, most);
     }
-    const auto by_rate = static_cast<std::uint32_t>(std::ceil(net_GBps_ / kNetPerChannel_GBps));
+    const auto by_rate = static_cast<std::uint32_t>(std::ceil(net_gb_per_s_ / kNetPerChannelGbPerS));
     return std::max({2U, local_nics_, by_rate});
   }
 
@@ -261,7 +263,7 @@ class Planner {
   std::vector<std::uint32_t> repeats_;
   std::uint32_t per_peer_ = kMost;
   std::uint32_t local_nics_ = kMost;
-  double net_GBps_ = 1e9;
+  double net_gb_per_s_ = 1e9;
   ChannelPlan plan_;
 };
 
@@ -275,7 +277,7 @@ constexpr Known kGenerations[] = {
     {"H200", 90},   {"H800", 90},   {"H20", 90},     {"A100", 80},     {"A800", 80},  {"V100", 70},
     {"P100", 60},   {"L40", 89},    {"RTX4090", 89}, {"RTX 4090", 89}, {"A10", 86},   {"RTX PRO 6000", 120}};
 
-double GBps_of(Bandwidth bandwidth) {
+double gb_per_s_of(Bandwidth bandwidth) {
   return static_cast<double>(bandwidth.bits_per_second()) / 8e9;
 }
 
@@ -287,7 +289,7 @@ std::string_view name_of(PathType type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
-double nvlink_GBps(std::uint32_t generation, std::uint32_t version) {
+double nvlink_gb_per_s(std::uint32_t generation, std::uint32_t version) {
   if (generation >= 100) {
     return version < nccl_version(2, 28, 0) ? 40.0 : 40.1;
   }
@@ -312,7 +314,7 @@ std::optional<std::uint32_t> generation_of(std::string_view accelerator) {
 NodeShape shape_of(const topology::Cluster& cluster) {
   const hardware::HostKind& kind = cluster.host;
   NodeShape shape;
-  const double nvlink = GBps_of(kind.nvlink_bandwidth);
+  const double nvlink = gb_per_s_of(kind.nvlink_bandwidth);
   // A name that is not known: by what its NVLink can do.
   const std::uint32_t given = kind.accelerator.compute_capability;
   shape.generation = given > 0 ? given
@@ -324,19 +326,20 @@ NodeShape shape_of(const topology::Cluster& cluster) {
   const bool grace = kind.cpu == hardware::Cpu::kArm;
   shape.cpu = kind.cpu;
   // Nameplate of a slot to NCCL's number: 12 of a x16 of generation 3, twice as much with each.
-  const double slot = GBps_of(kind.pcie_bandwidth);
+  const double slot = gb_per_s_of(kind.pcie_bandwidth);
   const double generations = slot > 0 ? std::round(std::log2(slot / 15.75)) : 0;
   const double pcie = 12 * std::exp2(std::max(0.0, generations));
   const std::uint32_t numa_gpus = grace ? 2 : std::max(1U, (kind.gpus + 1) / 2);
   for (std::uint32_t g = 0; g < kind.gpus; ++g) {
     const std::uint32_t leaf = g / std::max(1U, kind.gpus_per_pcie_switch);
-    shape.gpus.push_back({.place = {.numa = g / numa_gpus, .root = leaf, .leaf = leaf}, .pcie_GBps = pcie});
+    shape.gpus.push_back(
+        {.place = {.numa = g / numa_gpus, .root = leaf, .leaf = leaf}, .pcie_gb_per_s = pcie});
   }
   for (std::uint32_t n = 0; n < kind.nics; ++n) {
     const auto gpu = static_cast<std::uint32_t>(std::uint64_t{n} * kind.gpus / kind.nics);
     shape.nics.push_back({.place = shape.gpus[gpu].place,
-                          .GBps = GBps_of(kind.nic_bandwidth),
-                          .pcie_GBps = pcie,
+                          .gb_per_s = gb_per_s_of(kind.nic_bandwidth),
+                          .pcie_gb_per_s = pcie,
                           .reduces = cluster.sharp.has_value()});
   }
   // Nameplate of a link: 25 GB/s from Volta to Hopper, 50 from Blackwell.

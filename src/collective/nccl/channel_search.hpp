@@ -38,13 +38,13 @@ struct PciePlace {
 
 struct GpuShape {
   PciePlace place;
-  double pcie_GBps = 48;  ///< one direction, nominal: 12 a x16 slot of generation 3, doubling with each
+  double pcie_gb_per_s = 48;  ///< one direction, nominal: 12 a x16 slot of generation 3, doubling with each
 };
 
 struct NicShape {
   PciePlace place;
-  double GBps = 50;  ///< port speed, one direction
-  double pcie_GBps = 48;
+  double gb_per_s = 50;  ///< port speed, one direction
+  double pcie_gb_per_s = 48;
   double latency_us = 0;
   bool reduces = false;  ///< can take part in CollNet
 };
@@ -59,7 +59,7 @@ struct NodeShape {
   std::vector<std::vector<std::uint32_t>> direct_links;
   bool multicast = true;  ///< NVSwitch and driver can do NVLS (looked at from generation 90)
   CpuKind cpu = CpuKind::kIntel;
-  double cpu_link_GBps = 0;  ///< between processors; 0 = what NCCL takes for this kind of processor
+  double cpu_link_gb_per_s = 0;  ///< between processors; 0 = what NCCL takes for this kind of processor
 };
 
 /// Version as one number, as NCCL has it: 2.18.5 is 21805.
@@ -90,8 +90,8 @@ enum class Pattern : std::uint8_t { kRing, kTree, kBalancedTree, kNvls, kCollnet
 struct ChannelGraph {
   std::uint32_t channels = 0;           ///< of the graph: before every channel is doubled; 0 = none found
   std::uint32_t channels_searched = 0;  ///< before channels were split ("dup"); the selection uses `channels`
-  double intra_GBps = 0;                ///< a channel inside the node
-  double inter_GBps = 0;                ///< a channel between nodes
+  double intra_gb_per_s = 0;            ///< a channel inside the node
+  double inter_gb_per_s = 0;            ///< a channel between nodes
   double latency_inter_us = 0;          ///< of the NIC
   PathType type_intra = PathType::kLoc;
   PathType type_inter = PathType::kLoc;
@@ -137,6 +137,6 @@ struct ChannelPlan {
                                           const ChannelSettings& settings);
 
 /// Nominal GB/s of one NVLink, by generation and NCCL version (18, 20, 20.6, 40.1, ...).
-[[nodiscard]] double nvlink_GBps(std::uint32_t generation, std::uint32_t version);
+[[nodiscard]] double nvlink_gb_per_s(std::uint32_t generation, std::uint32_t version);
 
 }  // namespace stepcast::collective::nccl

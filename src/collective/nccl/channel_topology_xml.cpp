@@ -118,7 +118,7 @@ class TopologyReader {
     } else if (const pugi::xml_node nic = pci.child("nic")) {
       read_nics(nic, place, slot_of(pci));
     } else if (has_class(pci, "0x02")) {
-      add_nic({.place = place, .GBps = defaults_.nic_GBps, .pcie_GBps = slot_of(pci)},
+      add_nic({.place = place, .gb_per_s = defaults_.nic_gb_per_s, .pcie_gb_per_s = slot_of(pci)},
               static_cast<std::uint32_t>(nics_.size()));
     }
   }
@@ -134,7 +134,7 @@ class TopologyReader {
 
   void read_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, const PciePlace& place) {
     FoundGpu& found = gpus_.emplace_back();
-    found.shape = {.place = place, .pcie_GBps = slot_of(pci)};
+    found.shape = {.place = place, .pcie_gb_per_s = slot_of(pci)};
     found.bus = pci.attribute("busid").value();
     found.device = gpu.attribute("dev").as_uint(static_cast<std::uint32_t>(gpus_.size() - 1));
     found.generation = gpu.attribute("sm").as_uint();
@@ -160,8 +160,8 @@ class TopologyReader {
     for (const pugi::xml_node net : nic.children("net")) {
       const double megabits = net.attribute("speed").as_double();
       NicShape shape{.place = place,
-                     .GBps = megabits > 0 && megabits < 1e9 ? megabits / 8000 : defaults_.nic_GBps,
-                     .pcie_GBps = slot,
+                     .gb_per_s = megabits > 0 && megabits < 1e9 ? megabits / 8000 : defaults_.nic_gb_per_s,
+                     .pcie_gb_per_s = slot,
                      .latency_us = net.attribute("latency").as_double(),
                      .reduces = net.attribute("coll").as_uint() != 0};
       add_nic(shape, net.attribute("dev").as_uint(static_cast<std::uint32_t>(nics_.size())));

@@ -13,7 +13,7 @@ namespace stepcast::collective::nccl {
 struct TopologyDefaults {
   std::optional<std::uint32_t> generation = {};  ///< where no <gpu> has its "sm"
   std::uint32_t nvlinks = 0;                     ///< into switches, where no <gpu> is listed
-  double nic_GBps = 50;                          ///< where no <net> has its "speed"
+  double nic_gb_per_s = 50;                      ///< where no <net> has its "speed"
 };
 
 /// The node that a topology file of NCCL describes (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE). `name` stands for

@@ -12,8 +12,8 @@ constexpr std::size_t kNodesSearched = 4;
 
 Speeds speeds_of(const ChannelGraph& graph) {
   return {.channels = graph.channels,
-          .intra = graph.intra_GBps,
-          .inter = graph.inter_GBps,
+          .intra = graph.intra_gb_per_s,
+          .inter = graph.inter_gb_per_s,
           .latency_us = graph.latency_inter_us,
           .nvlink = graph.type_intra <= PathType::kNvb,
           .degraded = graph.pattern == Pattern::kTree};

@@ -184,6 +184,7 @@ class Reader {
 
   void refuse_unknown(const topology::NcclVariable& variable) {
     std::vector<std::string> names;
+    names.reserve(kVariables.size());
     for (const Variable& one : kVariables) {
       names.emplace_back(one.name);
     }

@@ -81,8 +81,8 @@ TEST_CASE("NICs, their speed and place, processors and variables are read") {
   REQUIRE(host.nics.size() == 2);
   CHECK(host.nics[0].name == "mlx5_0");
   CHECK(host.nics[0].reduces);
-  CHECK(host.nics[0].GBps == 0);
-  CHECK(host.nics[1].GBps == 25);  // 200000 Mb/s
+  CHECK(host.nics[0].gb_per_s == 0);
+  CHECK(host.nics[1].gb_per_s == 25);  // 200000 Mb/s
   CHECK_FALSE(host.nics[1].reduces);
   CHECK(host.nic_gpus.at(1) == 0x1b000);  // the GPU of rank 1 sends there for others
   CHECK(host.multicast == true);

@@ -21,7 +21,7 @@ TEST_CASE("eight A100 have 24 channels") {
   const ChannelPlan plan = search_channels(node, everyone(node, 1), {.version = nccl_version(2, 27, 5)});
   CHECK(plan.ring.channels_searched == 6);
   CHECK(plan.ring.channels == 12);
-  CHECK(plan.ring.intra_GBps == 20);
+  CHECK(plan.ring.intra_gb_per_s == 20);
   CHECK(plan.collective_channels == 24);
   CHECK(plan.nvls_channels == 0);
   // Send and receive: 2 a link, 24, and 24 channels in all, both up to a power of two.
@@ -35,10 +35,10 @@ TEST_CASE("eight H100 have 24 channels and 16 for NVLS") {
   const NodeShape node = server(90, 8, 18, true, 50, 48);
   const ChannelPlan plan = search_channels(node, everyone(node, 1), {.version = nccl_version(2, 27, 5)});
   CHECK(plan.ring.channels == 12);
-  CHECK(plan.ring.intra_GBps == 30);
+  CHECK(plan.ring.intra_gb_per_s == 30);
   CHECK(plan.tree.channels == 12);
   CHECK(plan.nvls.channels == 8);
-  CHECK(plan.nvls.intra_GBps == 40);
+  CHECK(plan.nvls.intra_gb_per_s == 40);
   CHECK(plan.collective_channels == 24);
   CHECK(plan.nvls_channels == 16);
 }
@@ -48,7 +48,7 @@ TEST_CASE("eight B200 have 32 channels") {
   const NodeShape node = server(100, 8, 18, true, 50, 48);
   const ChannelPlan plan = search_channels(node, everyone(node, 1), {.version = nccl_version(2, 28, 9)});
   CHECK(plan.ring.channels == 16);
-  CHECK(plan.ring.intra_GBps == 45);
+  CHECK(plan.ring.intra_gb_per_s == 45);
   CHECK(plan.collective_channels == 32);
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("rings between H100 servers stay on their rails in 2.18") {
   const NodeShape node = server(90, 8, 18, true, 50, 48);
   const ChannelPlan plan = search_channels(node, everyone(node, 2), {.version = nccl_version(2, 18, 5)});
   CHECK(plan.ring.channels == 8);
-  CHECK(plan.ring.intra_GBps == 45);
+  CHECK(plan.ring.intra_gb_per_s == 45);
   CHECK(plan.ring.type_inter == PathType::kPxn);
   CHECK(plan.ring.cross_nic == 0);
   CHECK(plan.ring.nics_in == plan.ring.nics_out);
@@ -75,7 +75,7 @@ TEST_CASE("rings between H100 servers alternate from 2.20") {
   const NodeShape node = server(90, 8, 18, true, 50, 48);
   const ChannelPlan plan = search_channels(node, everyone(node, 2), {.version = nccl_version(2, 23, 4)});
   CHECK(plan.ring.channels == 8);
-  CHECK(plan.ring.intra_GBps == 48);
+  CHECK(plan.ring.intra_gb_per_s == 48);
   CHECK(plan.ring.cross_nic == 2);
   CHECK(plan.collective_channels == 16);
   CHECK(first(plan, 2) == Rings{{0, 7, 6, 5, 4, 3, 2, 1, 9, 10, 11, 12, 13, 14, 15, 8},
@@ -84,7 +84,7 @@ TEST_CASE("rings between H100 servers alternate from 2.20") {
   const ChannelPlan rails =
       search_channels(node, everyone(node, 2), {.version = nccl_version(2, 23, 4), .cross_nic = 0});
   CHECK(rails.ring.cross_nic == 0);
-  CHECK(rails.ring.intra_GBps == 45);
+  CHECK(rails.ring.intra_gb_per_s == 45);
 }
 
 // Twice the NVLink: 8 rings of 47.9 fit on their rails in 2.27. NIC c enters at GPU c; neighbours only, the
@@ -115,7 +115,7 @@ TEST_CASE("four H100 without switches use every ring once") {
   // Between two servers: 4 NICs, 4 rings of 48; few and fast, so split to 8 x 24.
   const ChannelPlan two = search_channels(node, everyone(node, 2), {.version = nccl_version(2, 18, 5)});
   CHECK(two.ring.channels == 8);
-  CHECK(two.ring.intra_GBps == 24);
+  CHECK(two.ring.intra_gb_per_s == 24);
   CHECK(two.collective_channels == 16);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("Ampere loses its trees from 2.25 to 2.28 where each GPU has a switch 
     return search_channels(node, everyone(node, 2), {.version = version});
   };
   CHECK(plan(nccl_version(2, 23, 4)).collective_channels == 16);  // 8 NICs, 8 rings of 24, doubled
-  CHECK(plan(nccl_version(2, 27, 3)).tree.intra_GBps == 0.1);
+  CHECK(plan(nccl_version(2, 27, 3)).tree.intra_gb_per_s == 0.1);
   CHECK(plan(nccl_version(2, 27, 3)).collective_channels == 2);
   CHECK(plan(nccl_version(2, 30, 7)).collective_channels == 16);
   // Two GPUs and two NICs a switch, as in a DGX: no processor in between, no loss.
@@ -188,7 +188,7 @@ TEST_CASE("GPUs without NVLink have one ring over the processors") {
   const ChannelPlan plan = search_channels(node, everyone(node, 1), {.version = nccl_version(2, 25, 1)});
   CHECK(plan.ring.type_intra == PathType::kSys);
   CHECK(plan.ring.channels == 1);
-  CHECK(plan.ring.intra_GBps == 10);
+  CHECK(plan.ring.intra_gb_per_s == 10);
   CHECK(plan.p2p_channels_per_peer == 2);
 }
 

@@ -42,8 +42,8 @@ TEST_CASE("a topology file tells GPUs, NICs, links and places") {
   REQUIRE(shape.gpus.size() == 2);
   REQUIRE(shape.nics.size() == 2);
   CHECK(shape.nvlinks == 18);
-  CHECK(shape.gpus[0].pcie_GBps == Approx(48));  // 16 lanes x 32 GT/s: generation 5
-  CHECK(shape.nics[1].GBps == 50);               // 400 Gb/s
+  CHECK(shape.gpus[0].pcie_gb_per_s == Approx(48));  // 16 lanes x 32 GT/s: generation 5
+  CHECK(shape.nics[1].gb_per_s == 50);               // 400 Gb/s
   CHECK(shape.nics[1].reduces);
   // GPU and NIC share a switch; the GPUs sit on different processors.
   CHECK(shape.gpus[0].place.leaf == shape.nics[0].place.leaf);
@@ -69,10 +69,10 @@ TEST_CASE("topology files without GPUs of their own take what they are told") {
   CHECK_THROWS_WITH(read_topology_xml(text, "cloud.xml"),
                     Contains("cloud.xml:1: no <gpu> has \"sm\"") && Contains("say which GPUs these are"));
   const NodeShape shape =
-      read_topology_xml(text, "cloud.xml", {.generation = 80, .nvlinks = 12, .nic_GBps = 25});
+      read_topology_xml(text, "cloud.xml", {.generation = 80, .nvlinks = 12, .nic_gb_per_s = 25});
   CHECK(shape.generation == 80);
   CHECK(shape.nvlinks == 12);
-  CHECK(shape.nics.at(0).GBps == 25);
+  CHECK(shape.nics.at(0).gb_per_s == 25);
 }
 
 TEST_CASE("ports of one PCIe switch are one switch") {

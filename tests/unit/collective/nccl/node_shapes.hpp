@@ -9,14 +9,14 @@ inline NodeShape server(std::uint32_t generation,
                         std::uint32_t gpus,
                         std::uint32_t links,
                         bool nvswitch,
-                        double nic_GBps,
-                        double pcie_GBps) {
+                        double nic_gb_per_s,
+                        double pcie_gb_per_s) {
   NodeShape shape;
   shape.generation = generation;
   for (std::uint32_t g = 0; g < gpus; ++g) {
     const PciePlace place{.numa = gpus > 1 ? g / ((gpus + 1) / 2) : 0, .root = g, .leaf = g};
-    shape.gpus.push_back({.place = place, .pcie_GBps = pcie_GBps});
-    shape.nics.push_back({.place = place, .GBps = nic_GBps, .pcie_GBps = pcie_GBps});
+    shape.gpus.push_back({.place = place, .pcie_gb_per_s = pcie_gb_per_s});
+    shape.nics.push_back({.place = place, .gb_per_s = nic_gb_per_s, .pcie_gb_per_s = pcie_gb_per_s});
   }
   if (nvswitch) {
     shape.nvlinks = links;
