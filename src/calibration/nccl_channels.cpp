@@ -265,7 +265,7 @@ class Scorer {
       }
       const std::vector<trace::LoggedGpu>& gpus = log_.hosts[member.host].gpus;
       const auto gpu = std::find_if(gpus.begin(), gpus.end(),
-                                    [&](const trace::LoggedGpu& g) { return g.bus == member.bus; });
+                                    [&bus = member.bus](const trace::LoggedGpu& g) { return g.bus == bus; });
       by_gpu[at->second].emplace_back(static_cast<std::uint32_t>(gpu - gpus.begin()), rank);
     }
     for (auto& members : by_gpu) {
@@ -399,7 +399,7 @@ ChannelValidation validate_channels(const NcclLog& log, const std::string& file)
   validation.file = file;
   validation.gpu = log.gpu;
   for (const auto& [name, value] : log.variables) {
-    validation.variables.push_back(name + "=" + value);
+    validation.variables.push_back(fmt::format("{}={}", name, value));
   }
   using Counts = decltype(key_of({}));
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t, Counts, Counts,

@@ -89,7 +89,7 @@ class Attempt {
 
   [[nodiscard]] bool usable(std::uint32_t nic) const { return !collnet_ || shape_.nics[nic].reduces; }
 
-  bool fits(const Route& route, double speed) const {
+  [[nodiscard]] bool fits(const Route& route, double speed) const {
     for (std::size_t i = 0; i < route.links.size(); ++i) {
       if (left_[route.links[i]] + kRounding < speed * route.load[i]) {
         return false;
@@ -124,7 +124,7 @@ class Attempt {
     }
   }
 
-  std::uint32_t channel() const { return static_cast<std::uint32_t>(orders_.size()); }
+  [[nodiscard]] std::uint32_t channel() const { return static_cast<std::uint32_t>(orders_.size()); }
 
   /// Begins one more channel.
   void grow() {
@@ -199,7 +199,7 @@ class Attempt {
   }
 
   /// GPUs where a channel from `nic` may begin: those nearest to it.
-  std::vector<std::uint32_t> first_gpus(std::uint32_t nic) const {
+  [[nodiscard]] std::vector<std::uint32_t> first_gpus(std::uint32_t nic) const {
     const std::vector<Route>& in = routes_.nic_to_gpu[nic];
     double widest = 0;
     std::uint32_t hops = 0;
@@ -226,7 +226,7 @@ class Attempt {
     return near;
   }
 
-  double slot_left(std::uint32_t gpu) const {
+  [[nodiscard]] double slot_left(std::uint32_t gpu) const {
     return std::floor(std::min(left_[routes_.pcie_down[gpu]], left_[routes_.pcie_up[gpu]]) + kRounding);
   }
 
@@ -353,7 +353,9 @@ class Attempt {
     std::uint32_t distance = 0;
   };
 
-  std::vector<std::uint32_t> next_gpus(std::uint32_t gpu, std::uint32_t step, Order order) const {
+  [[nodiscard]] std::vector<std::uint32_t> next_gpus(std::uint32_t gpu,
+                                                     std::uint32_t step,
+                                                     Order order) const {
     if (order == Order::kBus) {
       return {step + 1};
     }
@@ -394,6 +396,7 @@ class Attempt {
       std::reverse(candidates.begin(), candidates.end());
     }
     std::vector<std::uint32_t> next;
+    next.reserve(candidates.size());
     for (const Candidate& candidate : candidates) {
       next.push_back(candidate.gpu);
     }
@@ -401,7 +404,7 @@ class Attempt {
   }
 
   /// Over NVSwitch: the GPU before and the one after, the preferred one first.
-  std::vector<std::uint32_t> neighbours(std::uint32_t gpu) const {
+  [[nodiscard]] std::vector<std::uint32_t> neighbours(std::uint32_t gpu) const {
     const std::uint32_t before = (gpu + routes_.gpus - 1) % routes_.gpus;
     const std::uint32_t after = (gpu + 1) % routes_.gpus;
     std::vector<std::uint32_t> wanted;

@@ -17,8 +17,8 @@ constexpr std::uint32_t kOldGpusAnyWay = nccl_version(2, 29, 0);
 constexpr std::uint32_t kSplitBeforeRaise = nccl_version(2, 20, 0);
 
 // A channel faster than this is split in two, each of half the speed.
-constexpr double kSplitAbove_gb_per_s = 25;
-constexpr double kHopperKeeps_gb_per_s = 50;  // after Ampere only above this, unless there are few channels
+constexpr double kSplitAboveGbPerS = 25;
+constexpr double kHopperKeepsGbPerS = 50;  // after Ampere only above this, unless there are few channels
 constexpr std::uint32_t kFewChannels = 4;
 
 // Slower speeds are tried down to about half of the best found.
@@ -147,7 +147,7 @@ class PathSearch {
            (best_.channels > 0 && best_.channels * best_.inter_gb_per_s + 1e-6 >= routes_.total_gb_per_s);
   }
 
-  Terms terms_at(double speed) const {
+  [[nodiscard]] Terms terms_at(double speed) const {
     return {.pattern = request_.pattern,
             .min_channels = request_.min_channels,
             .max_channels = request_.max_channels,
@@ -225,10 +225,10 @@ class PathSearch {
   }
 
   void split() {
-    if (best_.channels == 0 || best_.intra_gb_per_s < kSplitAbove_gb_per_s) {
+    if (best_.channels == 0 || best_.intra_gb_per_s < kSplitAboveGbPerS) {
       return;
     }
-    if (shape_.generation > 80 && best_.intra_gb_per_s < kHopperKeeps_gb_per_s &&
+    if (shape_.generation > 80 && best_.intra_gb_per_s < kHopperKeepsGbPerS &&
         best_.channels > kFewChannels) {
       return;
     }
@@ -377,7 +377,7 @@ class HeadSearch {
   [[nodiscard]] bool nvls() const { return request_.pattern == Pattern::kNvls; }
 
   /// One NIC for each GPU that is the first of some NIC.
-  std::vector<std::uint32_t> head_nics() const {
+  [[nodiscard]] std::vector<std::uint32_t> head_nics() const {
     std::vector<std::uint32_t> nics;
     std::vector<bool> has(routes_.gpus, false);
     for (std::uint32_t n = 0; n < routes_.nics; ++n) {
@@ -390,10 +390,10 @@ class HeadSearch {
   }
 
   /// Heads, of at most `most`, that fit at these speeds.
-  std::uint32_t fitting(std::uint32_t most,
-                        double intra,
-                        double inter,
-                        const std::vector<std::uint32_t>& nics) const {
+  [[nodiscard]] std::uint32_t fitting(std::uint32_t most,
+                                      double intra,
+                                      double inter,
+                                      const std::vector<std::uint32_t>& nics) const {
     std::vector<double> left = routes_.capacity;
     const double member = nvls() ? intra : intra / (routes_.gpus - 1.0);
     const double head = nvls() ? 2 * intra : intra;

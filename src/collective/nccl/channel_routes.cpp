@@ -12,7 +12,7 @@ namespace {
 constexpr double kIntelPeerWaste = 6.0 / 5.0;
 // Before Ampere, a NIC that writes to a GPU keeps an eighth of the other direction busy.
 constexpr double kOldGpuReverse = 1.0 / 8.0;
-constexpr double kLocal_gb_per_s = 5000;
+constexpr double kLocalGbPerS = 5000;
 
 double cpu_link(const NodeShape& shape, std::uint32_t version) {
   if (shape.cpu_link_gb_per_s > 0) {
@@ -73,7 +73,7 @@ class Builder {
   }
   Duplex add_duplex(double capacity) { return {add_link(capacity), add_link(capacity)}; }
 
-  const GpuShape& gpu(std::uint32_t g) const { return shape_.gpus[members_[g]]; }
+  [[nodiscard]] const GpuShape& gpu(std::uint32_t g) const { return shape_.gpus[members_[g]]; }
 
   void add_slots() {
     for (std::uint32_t g = 0; g < routes_.gpus; ++g) {
@@ -131,7 +131,7 @@ class Builder {
   }
 
   /// PCIe from one device to another: up its slot, over switches and processors, down to the other.
-  Route pcie(
+  [[nodiscard]] Route pcie(
       const PciePlace& from, Duplex from_slot, const PciePlace& to, Duplex to_slot, double load) const {
     Route route;
     route.type = type_between(from, to);
@@ -169,7 +169,7 @@ class Builder {
     routes_.gpu_to_gpu.assign(gpus, std::vector<Route>(gpus));
     for (std::uint32_t g = 0; g < gpus; ++g) {
       routes_.gpu_to_gpu[g][g].type = PathType::kLoc;
-      routes_.gpu_to_gpu[g][g].width_gb_per_s = kLocal_gb_per_s;
+      routes_.gpu_to_gpu[g][g].width_gb_per_s = kLocalGbPerS;
     }
     const double link = nvlink_gb_per_s(shape_.generation, settings_.version);
     if (shape_.nvlinks > 0) {
@@ -218,7 +218,7 @@ class Builder {
     });
   }
 
-  Route join(const Route& first, const Route& second, PathType type) const {
+  [[nodiscard]] Route join(const Route& first, const Route& second, PathType type) const {
     Route whole = first;
     whole.links.insert(whole.links.end(), second.links.begin(), second.links.end());
     whole.load.insert(whole.load.end(), second.load.begin(), second.load.end());
@@ -320,7 +320,7 @@ class Builder {
 
   void measure() {
     if (routes_.nics == 0 && routes_.gpus == 1) {
-      routes_.widest_gb_per_s = kLocal_gb_per_s;
+      routes_.widest_gb_per_s = kLocalGbPerS;
       return;
     }
     const double link = nvlink_gb_per_s(shape_.generation, settings_.version);

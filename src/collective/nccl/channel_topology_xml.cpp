@@ -123,7 +123,7 @@ class TopologyReader {
     }
   }
 
-  double slot_of(const pugi::xml_node& pci) const {
+  [[nodiscard]] double slot_of(const pugi::xml_node& pci) const {
     const std::string_view rate_text = pci.attribute("link_speed").value();
     double rate = 0;
     std::from_chars(rate_text.data(), rate_text.data() + rate_text.size(), rate);
