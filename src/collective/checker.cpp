@@ -87,7 +87,7 @@ class SymbolicRun {
     return memory.input[first_chunk_of(schedule_, buffer, rank) + index];
   }
 
-  std::string range_problem(std::uint32_t rank, const ChunkRange& range) const;
+  [[nodiscard]] std::string range_problem(std::uint32_t rank, const ChunkRange& range) const;
   std::string read(std::uint32_t rank, const ChunkRange& range, Message& into);
   static std::string add(Message& sum, const Message& operand);
   void write(std::uint32_t rank, const ChunkRange& range, const Message& message);
@@ -290,7 +290,8 @@ std::string first_problem(const Schedule& schedule) {
 
 CheckResult check(const Schedule& schedule) {
   std::string problem = first_problem(schedule);
-  return {.ok = problem.empty(), .problem = std::move(problem)};
+  const bool ok = problem.empty();
+  return {.ok = ok, .problem = std::move(problem)};
 }
 
 }  // namespace stepcast::collective
