@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <exception>
+#include <functional>
 #include <map>
+
+#include <pthread.h>
 
 #include "base/check.hpp"
 #include "collective/nccl/channel_finder.hpp"
@@ -281,6 +285,39 @@ double gb_per_s_of(Bandwidth bandwidth) {
   return static_cast<double>(bandwidth.bits_per_second()) / 8e9;
 }
 
+/// Runs `work` on a stack of its own: an attempt calls itself for every GPU of every channel, thousands deep
+/// in a large NVLink domain.
+void on_deep_stack(const std::function<void()>& work) {
+  struct Call {
+    const std::function<void()>& work;
+    std::exception_ptr failure;
+  };
+  constexpr std::size_t kStackBytes = std::size_t{256} << 20U;  // reserved, not used unless needed
+  Call call{work, nullptr};
+  pthread_attr_t attributes;
+  pthread_t thread{};
+  const auto run = [](void* argument) -> void* {
+    auto& given = *static_cast<Call*>(argument);
+    try {
+      given.work();
+    } catch (...) {
+      given.failure = std::current_exception();
+    }
+    return nullptr;
+  };
+  const bool made = pthread_attr_init(&attributes) == 0 &&
+                    pthread_attr_setstacksize(&attributes, kStackBytes) == 0 &&
+                    pthread_create(&thread, &attributes, run, &call) == 0;
+  if (made) {
+    pthread_join(thread, nullptr);
+  } else {
+    work();  // no room for another stack: the usual one is enough for hosts of 8
+  }
+  if (call.failure) {
+    std::rethrow_exception(call.failure);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(PathType type) {
@@ -360,7 +397,9 @@ ChannelPlan search_channels(const NodeShape& shape,
                             const std::vector<std::vector<std::uint32_t>>& nodes,
                             const ChannelSettings& settings) {
   STEPCAST_CHECK(!nodes.empty(), "a group on no node");
-  return Planner(shape, nodes, settings).plan();
+  ChannelPlan plan;
+  on_deep_stack([&] { plan = Planner(shape, nodes, settings).plan(); });
+  return plan;
 }
 
 }  // namespace stepcast::collective::nccl
