@@ -372,7 +372,7 @@ Footprint::Phase Layout::walk(const std::vector<Edge>& edges, std::vector<std::u
     }
   }
   std::vector<std::vector<RingHop>> hops(crossing.size());
-  for (const Edge& edge : many ? std::vector<Edge>{} : edges) {
+  for (const Edge& edge : many ? std::span<const Edge>() : std::span<const Edge>(edges)) {
     if (edge.via == Via::kTree) {
       trees.add_largest(part(edge), edge.weight, edge.channel);
       continue;
