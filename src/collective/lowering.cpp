@@ -13,10 +13,11 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "base/suggestion.hpp"
+#include "collective/availability.hpp"
 #include "collective/collective.hpp"
 #include "collective/layout.hpp"
 #include "collective/nccl/choice.hpp"
+#include "collective/phase_price.hpp"
 #include "collective/price.hpp"
 #include "collective/shape_hint.hpp"
 #include "collective/step_plan.hpp"
@@ -24,146 +25,9 @@
 namespace stepcast::collective {
 namespace {
 
-/// True when the parts of an all-to-all differ: their flows then end at different times.
-bool uneven(const Request& request) {
-  return std::any_of(request.splits.begin(), request.splits.end(),
-                     [&](Bytes split) { return split != request.splits[0]; });
-}
-
-/// Algorithms of the request's kind that its hint allows.
-std::vector<const Algorithm*> wanted_algorithms(const Request& request) {
-  std::vector<const Algorithm*> wanted;
-  for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.kind != request.kind) {
-      continue;
-    }
-    const std::string_view hint = algorithm_of(request.algorithm);
-    if (hint.empty() || hint == algorithm.name || hint == algorithm.family) {
-      wanted.push_back(&algorithm);
-    }
-  }
-  if (wanted.empty()) {
-    std::vector<std::string> names;
-    for (const Algorithm& algorithm : algorithms()) {
-      if (algorithm.kind == request.kind) {
-        names.emplace_back(algorithm.family);
-        names.emplace_back(algorithm.name);
-      }
-    }
-    throw InputError(fmt::format("unknown algorithm \"{}\" for {}; {}", request.algorithm,
-                                 name_of(request.kind), suggest(request.algorithm, names)));
-  }
-  return wanted;
-}
-
-/// True when a level of the shape is summed in NVLink switches.
-bool uses_nvls(const Algorithm& algorithm, const Places& places) {
-  const std::vector<std::string>& levels = places.shape().algorithms;
-  return algorithm.shaped && std::find(levels.begin(), levels.end(), "nvls") != levels.end();
-}
-
-bool needs_simple(const Algorithm& algorithm, const Places& places) {
-  return algorithm.simple_only || uses_nvls(algorithm, places);
-}
-
-/// What a call runs on, as far as an algorithm may refuse it.
-struct Ground {
-  const Places& places;
-  const topology::Cluster& cluster;
-  const nccl::Settings& settings;
-};
-
-/// Why an algorithm cannot do a request on a group, or empty.
-std::string refusal_of(const Algorithm& algorithm, const Request& request, const Ground& ground) {
-  const auto& [places, cluster, settings] = ground;
-  if (!algorithm.shaped && places.shape() != Shape{}) {
-    return "it has no levels or sides to be chosen";
-  }
-  if (needs_simple(algorithm, places) && request.protocol.value_or(Protocol::kSimple) != Protocol::kSimple) {
-    return fmt::format("it runs in protocol Simple only, not in {}", name_of(*request.protocol));
-  }
-  const bool switches = algorithm.family == "nvls" || algorithm.family == "nvls_tree";
-  if (switches && reduces(request.kind) && !nccl::switch_reduces(request.dtype, request.reduction)) {
-    return fmt::format("NVLink switches do not reduce {} this way", stepcast::name_of(request.dtype));
-  }
-  if (!settings.pxn && algorithm.forwards_by_rail) {
-    return "NCCL_PXN_DISABLE=1";
-  }
-  if (uneven(request) && !algorithm.sends_own_chunks) {
-    return "it passes on data of others in equal parts, and the splits differ";
-  }
-  std::string refusal = algorithm.available == nullptr ? std::string() : algorithm.available(cluster);
-  if (refusal.empty() && uses_nvls(algorithm, places)) {
-    const auto all = algorithms();
-    refusal = std::find_if(all.begin(), all.end(), [](const Algorithm& one) {
-                return one.family == "nvls";
-              })->available(cluster);
-  }
-  if (refusal.empty() && algorithm.reduces_in_fabric) {
-    const topology::Sharp& sharp = *cluster.sharp;
-    const std::uint32_t most = std::max(algorithm.channels(places), 1U);
-    const std::uint32_t trees = request.channels == 0 ? most : std::min(most, request.channels);
-    if (sharp.trees > 0 && trees > sharp.trees) {
-      refusal = fmt::format("it needs {} reduction trees and the switches have {} (give --channels {})",
-                            trees, sharp.trees, sharp.trees);
-    } else if (sharp.largest_call > Bytes(0) && request.bytes > sharp.largest_call) {
-      refusal = fmt::format("the switches reduce at most {} bytes a call", sharp.largest_call.count());
-    }
-  }
-  if (refusal.empty() && algorithm.fits != nullptr && places.members() > 1) {
-    refusal = algorithm.fits(places);
-  }
-  return refusal;
-}
-
-/// Those of the wanted algorithms that can run, at least one.
-std::vector<const Algorithm*> possible_algorithms(const Request& request, const Ground& ground) {
-  std::vector<const Algorithm*> possible;
-  std::string refusals;
-  for (const Algorithm* algorithm : wanted_algorithms(request)) {
-    const std::string refusal = refusal_of(*algorithm, request, ground);
-    if (refusal.empty()) {
-      possible.push_back(algorithm);
-    } else {
-      refusals +=
-          fmt::format("{}\"{}\" cannot run here: {}", refusals.empty() ? "" : "; ", algorithm->name, refusal);
-    }
-  }
-  if (possible.empty()) {
-    std::vector<std::string> others;
-    for (const Algorithm& algorithm : algorithms()) {
-      const Places plain = ground.places.shaped({});
-      if (algorithm.kind == request.kind &&
-          refusal_of(algorithm, request, {plain, ground.cluster, ground.settings}).empty()) {
-        others.emplace_back(algorithm.family);
-      }
-    }
-    throw InputError(fmt::format(
-        "{}; {}", refusals,
-        others.empty() ? "leave out the protocol" : fmt::format("use {}", fmt::join(others, ", "))));
-  }
-  return possible;
-}
-
 /// The kind whose table a kind is chosen by: a barrier is an all-reduce of a few bytes.
 Kind table_kind(Kind kind) {
   return kind == Kind::kBarrier ? Kind::kAllReduce : kind;
-}
-
-/// The leaf that does what a family of NCCL does, or null.
-const Algorithm* leaf_of(Kind kind, nccl::Family family) {
-  static const auto leaves = [] {
-    std::vector<std::array<const Algorithm*, nccl::kFamilies>> all(kind_names().size());
-    for (const Algorithm& algorithm : algorithms()) {
-      for (std::size_t f = 0; f < nccl::kFamilies; ++f) {
-        if (algorithm.family == nccl::leaf_family(static_cast<nccl::Family>(f))) {
-          all[static_cast<std::size_t>(algorithm.kind)][f] = &algorithm;
-        }
-      }
-    }
-    return all;
-  }();
-  return leaves[static_cast<std::size_t>(kind)][static_cast<std::size_t>(family)];
 }
 
 /// Variables that leave nothing to choose from.
@@ -184,134 +48,6 @@ const Algorithm* leaf_of(Kind kind, nccl::Family family) {
                   "NCCL_ALGO and "
                   "NCCL_PROTO, or leave them out",
                   name_of(request.kind), reasons));
-}
-
-/// Payload bytes of a weight of one in each of `channels` channels, rounded up.
-std::int64_t hop_payload(Bytes bytes, const SteadyState& steady, std::uint32_t channels) {
-  constexpr Int128 kMostWork = Int128{1} << 62;
-  const Int128 divisor = Int128{steady.share_denominator} * channels;
-  const Int128 work = (Int128{bytes.count()} * steady.share_numerator + divisor - 1) / divisor;
-  if (work >= kMostWork) {
-    throw UnsupportedError(
-        fmt::format("{} bytes are too many for one collective; give fewer bytes", bytes.count()));
-  }
-  return static_cast<std::int64_t>(work);
-}
-
-/// Channels that a call has. Rings are as fast as theirs allow; of others fewer than usual carry less.
-struct ChannelsInUse {
-  double count = 0;
-  double usual = 0;
-  bool rings = false;
-};
-
-ChannelsInUse channels_in_use(const Algorithm& algorithm,
-                              const Request& request,
-                              const Footprint& footprint,
-                              const hardware::HostKind& host) {
-  const double host_channels = std::max(host.collective.channels, 1U);
-  ChannelsInUse found{host_channels, host_channels, algorithm.family == "ring"};
-  if (footprint.costs != nullptr) {
-    const nccl::Communicator& seen = footprint.costs->communicator;
-    const bool nvls = algorithm.family == "nvls" || algorithm.family == "nvls_tree";
-    const std::uint32_t usual = nvls ? seen.nvls_channels : seen.usual_channels;
-    found.usual = usual > 0 ? usual : host_channels;
-    found.count = found.usual;
-  }
-  found.count = request.channels > 0 ? request.channels : found.count;
-  return found;
-}
-
-Passage passage_of(const Footprint& footprint,
-                   const Footprint::Phase& phase,
-                   const SteadyState& steady,
-                   const Request& request,
-                   const hardware::HostKind& host,
-                   nccl::Version version,
-                   const ChannelsInUse& channels_in_use) {
-  const hardware::CollectiveConstants& constants = host.collective;
-  const double channels = std::max(constants.channels, 1U);
-  Passage passage;
-  passage.steps = steady.steps;
-  passage.network_steps = steady.network_steps;
-  passage.local_latency = phase.local_latency;
-  passage.network_latency = phase.network_latency;
-  passage.ring = phase.ring;
-  passage.work = hop_payload(request.bytes, steady, footprint.channels);
-  passage.rate = phase.rate;
-  passage.last_step_exposed = steady.last_step_exposed;
-  passage.efficiency = steady.efficiency;
-  // All channels together fill NVLink; what leaves one port shares them.
-  const double nvlink = host.nvlink_effective.bytes_per_second();
-  passage.channel_rate = (nvlink > 0 ? nvlink / steady.port_weight : passage.rate) / channels;
-  if (channels_in_use.rings && constants.channel_bandwidth > Bandwidth()) {
-    passage.channel_ceiling =
-        constants.channel_bandwidth.bytes_per_second() * channels_in_use.count / footprint.channels;
-  } else if (channels_in_use.rings) {
-    passage.channel_ceiling =
-        request.channels > 0 && request.channels < channels ? request.channels * passage.channel_rate : 0;
-  } else if (channels_in_use.count < channels_in_use.usual) {
-    passage.channel_ceiling = passage.rate * channels_in_use.count / channels_in_use.usual;
-  }
-  passage.channel_payload = constants.ll_channel_bytes * steady.pieces *
-                            static_cast<double>(steady.share_numerator) /
-                            static_cast<double>(steady.share_denominator) / footprint.channels;
-  passage.nvls_passes = steady.nvls_passes;
-  if (steady.exchange && !footprint.several_hosts && host.nvlink_effective > Bandwidth()) {
-    passage.exchange_members = footprint.places->members();
-    passage.exchange_ll_rate =
-        (version < nccl::kShortExchanges ? constants.exchange_ll_rate_old : constants.exchange_ll_rate)
-            .bytes_per_second();
-    passage.channel_payload = 0;
-  }
-  return passage;
-}
-
-/// All phases in one protocol: the launch is part of the first.
-struct PricedPhases {
-  Protocol protocol = Protocol::kLl;
-  std::vector<Price> phases;
-  Duration idle_time;
-};
-
-PricedPhases price_in(Protocol protocol,
-                      const hardware::CollectiveConstants& constants,
-                      const std::vector<Passage>& passages) {
-  PricedPhases priced;
-  priced.protocol = protocol;
-  for (const Passage& passage : passages) {
-    Price phase = price(protocol, constants, passage);
-    if (!priced.phases.empty()) {
-      phase.latency -= constants.launch;
-      phase.idle_time -= constants.launch;
-    }
-    priced.idle_time += phase.idle_time;
-    priced.phases.push_back(phase);
-  }
-  return priced;
-}
-
-/// The asked protocol, or the one with the least time on an idle fabric (ties: the first).
-PricedPhases choose_price(const Algorithm& algorithm,
-                          const Places& places,
-                          const Request& request,
-                          const hardware::CollectiveConstants& constants,
-                          const std::vector<Passage>& passages,
-                          nccl::Version version) {
-  const bool simple = needs_simple(algorithm, places);
-  if (simple || request.protocol) {
-    return price_in(simple ? Protocol::kSimple : *request.protocol, constants, passages);
-  }
-  if (passages[0].exchange_members > 1 && constants.exchange_hops > 0) {
-    const bool low_latency = Bytes(passages[0].work) <= nccl::most_exchanged_in_ll(version);
-    return price_in(low_latency ? Protocol::kLl : Protocol::kSimple, constants, passages);
-  }
-  PricedPhases best = price_in(kProtocols[0], constants, passages);
-  for (std::size_t i = 1; i < kProtocols.size(); ++i) {
-    PricedPhases other = price_in(kProtocols[i], constants, passages);
-    best = other.idle_time < best.idle_time ? std::move(other) : best;
-  }
-  return best;
 }
 
 CoupledActivity coupled_of(const Price& price,
@@ -451,7 +187,9 @@ struct Lowering::Layouts {
                    std::uint32_t channel_hint,
                    std::uint32_t root) {
     const std::uint32_t most = std::max(algorithm.channels(*seen), 1U);
-    const std::uint32_t channels = channel_hint == 0 ? most : std::min(most, channel_hint);
+    // Fewer rings are laid out; of trees and switches fewer channels carry less of the same.
+    const bool fewer = channel_hint > 0 && algorithm.family == "ring";
+    const std::uint32_t channels = fewer ? std::min(most, channel_hint) : most;
     root = algorithm.rooted ? root : 0;
     for (const Known& known : kept) {
       if (known.places == seen && known.pattern == algorithm.pattern && known.channels == channels &&
@@ -589,9 +327,7 @@ Lowered Lowering::lower_on(const Request& asked,
   Lowered best;
   const Algorithm* chosen = nullptr;
   for (const Algorithm* algorithm : decision.algorithms) {
-    // Fewer rings are laid out; of trees and switches fewer channels carry less of the same.
-    const std::uint32_t rings = algorithm->family == "ring" ? request.channels : 0;
-    const Layout& layout = layouts.of(*algorithm, places, rings, request.root);
+    const Layout& layout = layouts.of(*algorithm, places, request.channels, request.root);
     Lowered lowered = lower_with(*algorithm, request, layout.footprint());
     if (chosen == nullptr || lowered.idle_time < best.idle_time) {
       best = std::move(lowered);
@@ -602,9 +338,8 @@ Lowered Lowering::lower_on(const Request& asked,
     best.channels = decision.channels;
   }
   if (form == Form::kSteps || uneven(request)) {
-    return step_by_step(
-        std::move(best), *chosen, request,
-        layouts.of(*chosen, places, chosen->family == "ring" ? request.channels : 0, request.root));
+    return step_by_step(std::move(best), *chosen, request,
+                        layouts.of(*chosen, places, request.channels, request.root));
   }
   return best;
 }
@@ -679,7 +414,7 @@ std::vector<Footprint> Lowering::footprints(std::span<const Kind> kinds, std::sp
         continue;
       }
       const std::uint32_t limit = layouts.costs->communicator.channel_limit;
-      all.push_back(layouts.of(*leaf, layouts.places, leaf->family == "ring" ? limit : 0, 0).footprint());
+      all.push_back(layouts.of(*leaf, layouts.places, limit, 0).footprint());
     }
   }
   return all;
@@ -782,14 +517,8 @@ Lowered Lowering::lower_with(const Algorithm& algorithm,
                              const Footprint& footprint) const {
   const hardware::HostKind& host = router_.cluster().host;
   const std::vector<SteadyState> steady = steady_states(algorithm, footprint, request, host);
-  std::vector<Passage> passages;
-  for (std::size_t i = 0; i < steady.size(); ++i) {
-    passages.push_back(passage_of(footprint, footprint.phases[i], steady[i], request, host,
-                                  chooser_->settings().version,
-                                  channels_in_use(algorithm, request, footprint, host)));
-  }
-  const PricedPhases chosen = choose_price(algorithm, *footprint.places, request, host.collective, passages,
-                                           chooser_->settings().version);
+  const PricedPhases chosen =
+      price_phases(algorithm, request, footprint, steady, host, chooser_->settings().version);
   const std::uint32_t usual =
       footprint.several_hosts ? footprint.channels : std::max(host.collective.channels, 1U);
   Lowered lowered = chosen_form(request, algorithm, Form::kCoupled);
