@@ -23,16 +23,6 @@ struct Loaded {
   routing::Router router;
 };
 
-std::vector<GpuId> group_of(const topology::Cluster& cluster, const std::string& ranks) {
-  const replay::RankChoice choice = replay::choose_ranks(cluster, ranks);
-  std::vector<GpuId> group;
-  group.reserve(choice.ranks);
-  for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {
-    group.emplace_back(choice.gpus.empty() ? rank : choice.gpus[rank]);
-  }
-  return group;
-}
-
 /// Sockets have one protocol: bytes as they are.
 collective::Request request_of(const MeasuredCollective& one) {
   collective::Request request;
@@ -49,21 +39,14 @@ double run(const MeasuredRow& row, const Loaded& loaded, const std::string& fide
   options.fidelity = fidelity;
   std::vector<replay::OtherCollective> others;
   for (const MeasuredCollective& other : row.also) {
-    others.push_back({request_of(other), group_of(loaded.cluster, other.ranks), Duration{}});
+    others.push_back(
+        {request_of(other), replay::choose_ranks(loaded.cluster, other.ranks).group(), Duration{}});
   }
   const std::vector<Bytes> sizes{row.collective.bytes};
-  const auto times = replay::run_collectives(loaded.router, request_of(row.collective), sizes,
-                                             group_of(loaded.cluster, row.ranks), options, others);
+  const auto times =
+      replay::run_collectives(loaded.router, request_of(row.collective), sizes,
+                              replay::choose_ranks(loaded.cluster, row.ranks).group(), options, others);
   return times.front().time.seconds();
-}
-
-double median_abs(std::vector<double> errors) {
-  for (double& error : errors) {
-    error = std::abs(error);
-  }
-  std::sort(errors.begin(), errors.end());
-  const std::size_t half = errors.size() / 2;
-  return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
 }
 
 double spread(const MeasuredRow& row) {
@@ -192,13 +175,11 @@ Validation validate_collectives(const Suite& suite) {
                  [&](const ValidationRow& row) { return row.group == group; });
     out.groups.emplace_back(group, summarise(rows));
     if (!other.empty() && group != suite.fit_group) {
-      std::vector<double> errors;
-      std::vector<double> others;
-      for (const ValidationRow& row : rows) {
-        errors.push_back(row.error);
-        others.push_back(*row.compared / row.measured - 1);
+      const double own = out.groups.back().second.median_abs_error;
+      for (ValidationRow& row : rows) {
+        row.error = *row.compared / row.measured - 1;
       }
-      ComparedGroup compared{group, median_abs(errors), median_abs(others), 1, true};
+      ComparedGroup compared{group, own, summarise(rows).median_abs_error, 1, true};
       if (const auto limit = suite.compare.at_most.find(group); limit != suite.compare.at_most.end()) {
         compared.at_most = limit->second;
       }

@@ -130,6 +130,15 @@ void check_ranks_early(const std::string& ranks,
 
 }  // namespace
 
+std::vector<GpuId> RankChoice::group() const {
+  std::vector<GpuId> group;
+  group.reserve(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    group.emplace_back(gpus.empty() ? rank : gpus[rank]);
+  }
+  return group;
+}
+
 RankChoice choose_ranks(const topology::Cluster& cluster, const std::string& ranks, std::string_view flag) {
   const std::uint32_t gpus = cluster.topology.gpu_count();
   RankChoice choice;

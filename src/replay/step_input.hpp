@@ -47,6 +47,9 @@ struct StepInput {
 struct RankChoice {
   std::uint32_t ranks = 0;
   std::vector<std::uint32_t> gpus;  ///< empty = packed
+
+  /// The GPUs in rank order.
+  [[nodiscard]] std::vector<GpuId> group() const;
 };
 [[nodiscard]] RankChoice choose_ranks(const topology::Cluster& cluster,
                                       const std::string& ranks,

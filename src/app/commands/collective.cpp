@@ -214,14 +214,6 @@ Also also_of(const std::string& text, DataType dtype) {
   return also;
 }
 
-std::vector<GpuId> group_of(const replay::RankChoice& choice) {
-  std::vector<GpuId> group;
-  for (std::uint32_t rank = 0; rank < choice.ranks; ++rank) {
-    group.emplace_back(choice.gpus.empty() ? rank : choice.gpus[rank]);
-  }
-  return group;
-}
-
 /// The step list that --algo names, as in dump schedule: no algorithm is named like a path.
 std::optional<collective::ScheduleFile> step_list_of(const CollectiveArguments& arguments,
                                                      collective::Kind kind) {
@@ -447,14 +439,14 @@ void run(const CollectiveArguments& arguments) {
   std::vector<replay::OtherCollective> others;
   for (Also& one : also) {
     one.collective.group =
-        group_of(replay::choose_ranks(cluster, one.group, fmt::format("--also {}: group", one.text)));
+        replay::choose_ranks(cluster, one.group, fmt::format("--also {}: group", one.text)).group();
     one.collective.request.bytes =
         whole_elements({one.collective.request.bytes}, one.collective.request.kind, sweep.dtype,
                        static_cast<std::uint32_t>(one.collective.group.size()))
             .front();
     others.push_back(one.collective);
   }
-  const std::vector<GpuId> group = group_of(choice);
+  const std::vector<GpuId> group = choice.group();
   const std::vector<Bytes> sizes =
       splits.rows.empty() ? whole_elements(wanted, sweep.kind, sweep.dtype, choice.ranks) : wanted;
   if (!splits.rows.empty()) {
