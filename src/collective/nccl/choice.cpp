@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 
 #include "base/check.hpp"
-#include "collective/nccl/communicator.hpp"
 
 namespace stepcast::collective::nccl {
 namespace {
@@ -34,7 +33,7 @@ bool switch_reduces(DataType dtype, Reduction reduction) {
 }
 
 Chooser::Chooser(const topology::Cluster& cluster)
-    : cluster_(cluster), settings_(settings_of(cluster.nccl)) {}
+    : cluster_(cluster), settings_(settings_of(cluster.nccl)), symmetry_(cluster) {}
 
 std::shared_ptr<const GroupCosts> Chooser::costs(const Places& places,
                                                  std::span<const std::uint32_t> local) const {
@@ -42,11 +41,12 @@ std::shared_ptr<const GroupCosts> Chooser::costs(const Places& places,
   std::vector<std::vector<std::uint32_t>> nodes;
   nodes.reserve(places.host_count());
   for (const std::vector<std::uint32_t>& members : places.hosts()) {
-    std::vector<std::uint32_t>& node = nodes.emplace_back();
+    std::vector<std::uint32_t> node;
     node.reserve(members.size());
     for (const std::uint32_t member : members) {
       node.push_back(local[member]);
     }
+    nodes.push_back(symmetry_.canonical(std::move(node)));
   }
   std::vector<std::uint32_t> key;
   for (std::size_t first = 0; first < nodes.size();) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/nccl/communicator.hpp"
 #include "collective/nccl/cost_table.hpp"
 #include "collective/nccl/settings.hpp"
 #include "collective/places.hpp"
@@ -85,6 +86,7 @@ class Chooser {
  private:
   const topology::Cluster& cluster_;
   Settings settings_;
+  HostSymmetry symmetry_;
   mutable std::mutex mutex_;
   mutable std::map<std::vector<std::uint32_t>, std::shared_ptr<const GroupCosts>> known_;
 };

@@ -1,6 +1,7 @@
 #include "collective/nccl/communicator.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "collective/nccl/channel_search.hpp"
 
@@ -23,10 +24,9 @@ Speeds speeds_of(const ChannelGraph& graph) {
 std::vector<std::vector<std::uint32_t>> representatives(
     const std::vector<std::vector<std::uint32_t>>& nodes) {
   std::vector<std::vector<std::uint32_t>> kinds;
-  for (std::vector<std::uint32_t> node : nodes) {
-    std::sort(node.begin(), node.end());
+  for (const std::vector<std::uint32_t>& node : nodes) {
     if (std::find(kinds.begin(), kinds.end(), node) == kinds.end()) {
-      kinds.push_back(std::move(node));
+      kinds.push_back(node);
     }
   }
   while (kinds.size() < std::min(nodes.size(), kNodesSearched)) {
@@ -47,6 +47,65 @@ ChannelSettings channel_settings(const Settings& settings) {
 }
 
 }  // namespace
+
+HostSymmetry::HostSymmetry(const topology::Cluster& cluster) {
+  const NodeShape shape = shape_of(cluster);
+  std::map<std::uint32_t, std::uint32_t> leaves;
+  std::map<std::uint32_t, std::uint32_t> processors;
+  std::map<std::uint32_t, std::uint32_t> nics;
+  for (const GpuShape& gpu : shape.gpus) {
+    ++leaves[gpu.place.leaf];
+    ++processors[gpu.place.numa];
+  }
+  for (const NicShape& nic : shape.nics) {
+    ++nics[nic.place.leaf];
+  }
+  const auto even = [](const auto& counts) {
+    return std::all_of(counts.begin(), counts.end(),
+                       [&](const auto& count) { return count.second == counts.begin()->second; });
+  };
+  if (even(leaves) && even(processors) && even(nics) && (nics.empty() || nics.size() == leaves.size()) &&
+      shape.direct_links.empty() && processors.begin()->second % leaves.begin()->second == 0) {
+    leaf_ = leaves.begin()->second;
+    processor_ = processors.begin()->second;
+  }
+}
+
+std::vector<std::uint32_t> HostSymmetry::canonical(std::vector<std::uint32_t> members) const {
+  std::sort(members.begin(), members.end());
+  if (leaf_ == 0) {
+    return members;
+  }
+  // Within each leaf the first GPUs, within each processor the first leaves, then the first processors.
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const std::uint32_t leaf = members[i] / leaf_;
+    const bool first = i == 0 || members[i - 1] / leaf_ != leaf;
+    members[i] = first ? leaf * leaf_ : members[i - 1] + 1;
+  }
+  std::uint32_t processor = 0;
+  std::uint32_t leaves = 0;
+  std::uint32_t last_leaf = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const std::uint32_t own_processor = members[i] / processor_;
+    const std::uint32_t own_leaf = members[i] / leaf_;
+    if (i == 0 || own_processor != processor) {
+      leaves = 0;
+    } else if (own_leaf != last_leaf) {
+      ++leaves;
+    }
+    processor = own_processor;
+    last_leaf = own_leaf;
+    members[i] = own_processor * processor_ + leaves * leaf_ + members[i] % leaf_;
+  }
+  std::uint32_t processors = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const std::uint32_t own = members[i] / processor_;
+    processors += i > 0 && own != processor ? 1 : 0;
+    processor = own;
+    members[i] = processors * processor_ + members[i] % processor_;
+  }
+  return members;
+}
 
 Communicator communicator_of(const topology::Cluster& cluster,
                              const Settings& settings,

@@ -233,6 +233,38 @@ TEST_CASE("the number of channels in use changes nothing when it is asked for", 
   }
 }
 
+TEST_CASE("GPUs that stand alike find as many channels, so one search serves them", "[collective][nccl]") {
+  // DGX H100 as shape_of() has it: two GPUs and two NICs a PCIe leaf, two leaves a processor.
+  const topology::Cluster cluster = cluster_of("dgx-h100", 4, "{}");
+  const nccl::HostSymmetry symmetry(cluster);
+  using Members = std::vector<std::uint32_t>;
+  CHECK(symmetry.canonical({7}) == Members{0});
+  CHECK(symmetry.canonical({5, 1}) == Members{0, 4});
+  CHECK(symmetry.canonical({2, 6}) == Members{0, 4});
+  CHECK(symmetry.canonical({6, 7}) == Members{0, 1});
+  CHECK(symmetry.canonical({1, 3}) == Members{0, 2});
+  CHECK(symmetry.canonical({0, 1, 2, 3, 4, 5, 6, 7}) == Members{0, 1, 2, 3, 4, 5, 6, 7});
+  const auto found = [&](const Members& members) {
+    const nccl::Communicator made = nccl::communicator_of(cluster, nccl::settings_of({}), {4, members});
+    return std::vector<double>{static_cast<double>(made.connected_channels),
+                               static_cast<double>(made.ring.channels),
+                               made.ring.intra,
+                               made.ring.inter,
+                               static_cast<double>(made.tree.channels),
+                               made.tree.intra,
+                               made.tree.inter,
+                               static_cast<double>(made.nvls.channels),
+                               made.nvls.inter};
+  };
+  for (std::uint32_t a = 0; a < 8; ++a) {
+    for (std::uint32_t b = a; b < 8; ++b) {
+      const Members members = a == b ? Members{a} : Members{a, b};
+      CAPTURE(a, b);
+      CHECK(found(members) == found(symmetry.canonical(members)));
+    }
+  }
+}
+
 TEST_CASE("mistakes in NCCL's variables are all told, with what was meant", "[collective][nccl]") {
   const topology::Cluster cluster = cluster_of(
       "dgx-h100", 1,
